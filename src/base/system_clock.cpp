@@ -14,9 +14,7 @@ std::int64_t now_ms() noexcept {
 
 class SystemClock final : public Clock {
  public:
-  std::int64_t monotonic_ms() const noexcept override {
-    return now_ms<std::chrono::steady_clock>();
-  }
+  std::int64_t monotonic_ms() const noexcept override { return now_ms<std::chrono::steady_clock>(); }
   std::int64_t wall_ms() const noexcept override { return now_ms<std::chrono::system_clock>(); }
 };
 

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request and its response on a client connection: what the session hands to the handler, and what the
+// handler and the forwarder answer through. Pooled per worker; used by one coroutine at a time.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weir/base/result.hpp"
+#include "weir/http/message.hpp"
+
+namespace weir::http {
+
+// A response the gateway makes itself. Field lines are complete ("Name: value\r\n"), already escaped.
+struct LocalReply {
+  int status = 500;
+  std::string_view content_type = "text/plain; charset=utf-8";
+  std::string_view field_lines;
+  std::string_view body;
+  bool close = false;  // close the connection after it
+};
+
+// Why an exchange ended, for logs and metrics.
+enum class Ending : std::uint8_t { complete, client_gone, upstream_failed, timed_out, aborted };
+
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  // --- the request -------------------------------------------------------------------------------------
+  virtual const RequestHead& request() const noexcept = 0;
+  virtual const boost::asio::ip::address& peer_address() const noexcept = 0;  // of the TCP connection
+  virtual std::uint16_t peer_port() const noexcept = 0;
+  virtual bool secure() const noexcept = 0;              // came in over TLS
+  virtual std::int64_t started_ms() const noexcept = 0;  // monotonic, when the head was complete
+
+  // Copies `text` into the exchange's own arena; the view lives until the exchange ends.
+  virtual std::string_view keep(std::string_view text) = 0;
+
+  // Body bytes that have already arrived, decoded, without waiting (possibly none); consumes them. Views are
+  // valid until the next call. `complete` is true once the whole body has been handed out.
+  virtual Result<std::string_view> take_buffered_body() = 0;
+  virtual bool body_complete() const noexcept = 0;
+  // Waits for more body; an empty view is the end. Sends "100 Continue" first if the client waits for it.
+  // Errors: client gone, framing broken, body above its limit, idle time over.
+  virtual boost::asio::awaitable<Result<std::string_view>> read_body() = 0;
+
+  // --- the response ------------------------------------------------------------------------------------
+  // Sends a whole local reply. Discards what is left of the request body (bounded lingering close) so that a
+  // client still sending can read it. HEAD gets no body. Call once, instead of the calls below.
+  virtual boost::asio::awaitable<void> reply(const LocalReply& reply) = 0;
+
+  // An interim (1xx) response; nothing is sent to HTTP/1.0 clients. `head` is the status line and fields.
+  virtual boost::asio::awaitable<Result<void>> send_interim(std::string_view head) = 0;
+
+  // Starts a streamed response: buffers the status line and `field_lines` (no framing fields, no Connection:
+  // the exchange adds them for this client's version). `body` says how the body will be delimited.
+  virtual void start_response(int status, std::string_view reason, std::string_view field_lines,
+                              Framing body) = 0;
+  // Buffers body bytes (chunk-encoding them if the client gets chunks). Copies; never waits.
+  virtual void append_body(std::string_view bytes) = 0;
+  // Marks the end of the body (last chunk). The next flush completes the response.
+  virtual void finish_body() = 0;
+  // Sends everything buffered: one non-blocking send, waiting only if the client reads slowly.
+  virtual boost::asio::awaitable<Result<void>> flush() = 0;
+  // The response cannot be completed: the client must be able to tell (reset or close, no last chunk).
+  virtual void abort() noexcept = 0;
+
+  virtual bool response_started() const noexcept = 0;  // bytes of a final response were buffered or sent
+
+  // --- the client --------------------------------------------------------------------------------------
+  // Calls `canceller` (at most once, on this worker's thread) if the client leaves before clear_canceller().
+  // While it is set, the exchange watches the client's socket; pipelined bytes stay unread.
+  struct Canceller {
+    void (*call)(void* context) = nullptr;
+    void* context = nullptr;
+  };
+  virtual void set_canceller(Canceller canceller) = 0;
+  virtual void clear_canceller() noexcept = 0;
+  virtual bool client_gone() const noexcept = 0;
+
+  // --- facts for logs and metrics ------------------------------------------------------------------------
+  virtual int status() const noexcept = 0;                    // sent, 0 if none
+  virtual std::uint64_t bytes_received() const noexcept = 0;  // body
+  virtual std::uint64_t bytes_sent() const noexcept = 0;      // body
+  virtual Ending ending() const noexcept = 0;
+};
+
+// Answers exchanges. One per worker; handle() must send exactly one response or abort, and never throws.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+  virtual boost::asio::awaitable<void> handle(Exchange& exchange) = 0;
+
+  // A request that never became an exchange (malformed head, 408, 431 ...): `status` was sent. For metrics.
+  virtual void refused(int status, std::string_view reason) noexcept = 0;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns a request head into an Identity (spec ID-1 to ID-5). Pure and immutable: never waits, safe from every
+// worker at once.
+#pragma once
+
+#include <boost/asio/ip/address.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weir/http/message.hpp"
+#include "weir/identity/identity.hpp"
+#include "weir/identity/options.hpp"
+
+namespace weir::identity {
+
+// Memory for derived strings of one request (normal path, address keys). Reused; never shrinks.
+class Scratch {
+ public:
+  virtual ~Scratch() = default;
+  virtual std::string_view keep(std::string_view text) = 0;
+};
+
+enum class Refusal : std::uint8_t {
+  none,
+  bad_path,          // 400: %2F, %00, above the root, malformed escape
+  missing_identity,  // the dimension's reject_status
+};
+
+struct Extraction {
+  Identity identity;
+  Refusal refusal = Refusal::none;
+  int refusal_status = 0;
+  std::string_view refusal_reason;  // short text for the client, names the dimension, no client data
+  Dimension missing_dimension = 0;  // of missing_identity
+  std::uint32_t missing = 0;        // bit d: dimension d was missing (anonymous, ip or reject): counted
+  std::string_view normal_path;     // ID-4
+  boost::asio::ip::address client;  // after trusted proxies
+  bool peer_trusted = false;        // the TCP peer is a trusted proxy
+};
+
+class Extractor {
+ public:
+  explicit Extractor(ExtractorOptions options);
+  ~Extractor();
+  Extractor(Extractor&&) noexcept;
+  Extractor& operator=(Extractor&&) noexcept;
+
+  void extract(const http::RequestHead& head, const boost::asio::ip::address& peer, Scratch& scratch,
+               Extraction& out) const;
+
+  // Used by the pipeline for X-Forwarded-* and by explain.
+  bool is_trusted(const boost::asio::ip::address& peer) const noexcept;
+  const ExtractorOptions& options() const noexcept;
+  std::string_view dimension_name(Dimension d) const noexcept;
+
+ private:
+  struct Compiled;
+  std::unique_ptr<Compiled> compiled_;
+};
+
+}  // namespace weir::identity
