@@ -95,6 +95,8 @@ class LimiterChain {
   };
   LimiterChain(Options options, std::vector<Layer> layers);
   ~LimiterChain();
+  LimiterChain(LimiterChain&&) noexcept;
+  LimiterChain& operator=(LimiterChain&&) noexcept;
 
   // Fills `set` with one Charge per layer that applies, in chain order. Layers whose policy is `unlimited`
   // add nothing. Returns the name of the first layer in chain order whose policy is `blocked`, else "".
