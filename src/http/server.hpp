@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client side of one worker: its listening sockets and the connections it accepted. Create one per worker
+// thread, on that thread (or before it runs), with the worker's own handler:
+//
+//   boost::asio::io_context io(1);
+//   net::EventLoop loop(io, system_clock());
+//   upstream::Forwarders forwarders(loop);
+//   forwarders.update(runtime.clusters);
+//   GatewayHandler handler(..., forwarders, ...);
+//   http::Server server(loop, handler, budget, options);
+//   server.listen("0.0.0.0", 8080);
+//   io.run();
+//
+// To end: post drain() to every worker; when every idle() is true or the drain time is over, post stop(), then
+// forwarders.stop() and loop.stop(); io.run() returns. Destroy in reverse order of creation.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "http/connection_budget.hpp"
+#include "http/exchange_pool.hpp"
+#include "net/event_loop.hpp"
+#include "net/listening_socket.hpp"
+#include "weir/base/result.hpp"
+#include "weir/http/exchange.hpp"
+#include "weir/http/options.hpp"
+
+namespace weir::http {
+
+class Connection;
+
+// Facts of one worker's server; written by its thread, readable by any.
+struct ServerStats {
+  std::atomic<std::uint64_t> accepted{0};
+  std::atomic<std::uint64_t> rejected{0};         // closed at once: above the cap of their address
+  std::atomic<std::uint64_t> pauses{0};           // times accepting stopped: at the cap, or out of descriptors
+  std::atomic<std::int64_t> open_connections{0};
+  std::atomic<std::int64_t> in_flight{0};         // exchanges between head and last byte
+  std::atomic<std::uint64_t> requests{0};
+  std::atomic<std::uint64_t> malformed{0};        // refused before they became an exchange
+};
+
+class Server {
+ public:
+  // `handler` and `loop` outlive the server. `budget` is shared by all workers of the process.
+  Server(net::EventLoop& loop, Handler& handler, std::shared_ptr<ConnectionBudget> budget,
+         std::shared_ptr<const ServerOptions> options);
+  ~Server();  // calls stop()
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Opens a listening socket with SO_REUSEPORT (each worker opens its own on the same port). `address` is a
+  // literal. Returns the port, which matters where 0 was asked for.
+  Result<std::uint16_t> listen(const std::string& address, std::uint16_t port);
+
+  // The rest runs on the worker's thread.
+  void set_options(std::shared_ptr<const ServerOptions> options);  // for connections and heads from now on
+  // Stops accepting (what the kernel had accepted already is still served), closes connections that stay idle
+  // for a second, and ends every other one with "Connection: close" on its next response.
+  void drain();
+  // Ends every connection now. Exchanges waiting for their client or upstream end at once.
+  void stop() noexcept;
+  bool idle() const noexcept { return stats_.open_connections.load(std::memory_order_relaxed) == 0; }
+
+  const ServerStats& stats() const noexcept { return stats_; }
+
+ private:
+  friend class Connection;
+  void accept_from(net::ListeningSocket& socket);
+  void adopt(int descriptor, const net::PeerAddress& peer);
+  void pause_accepting() noexcept;
+  void resume_accepting();
+  void forget(Connection& connection) noexcept;
+
+  net::EventLoop& loop_;
+  Handler& handler_;
+  std::shared_ptr<ConnectionBudget> budget_;
+  std::shared_ptr<const ServerOptions> options_;
+  ExchangePool exchanges_;
+  ServerStats stats_;
+  std::vector<std::unique_ptr<net::ListeningSocket>> sockets_;
+  net::Timer retry_;  // accepting resumes, after a pause
+  Connection* first_ = nullptr;
+  bool draining_ = false;
+  bool paused_ = false;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one worker thread waits with: an io_context, the worker's own set of sockets, its coarse timers, its
+// clock and its read scratch. Everything here belongs to the thread that runs `io`; nothing is shared.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "net/poller.hpp"
+#include "net/timer_wheel.hpp"
+#include "weir/base/clock.hpp"
+
+namespace weir::net {
+
+class EventLoop {
+ public:
+  static constexpr std::size_t kScratchBytes = 64 * 1024;
+
+  // Neither argument is owned; both outlive the loop. Throws boost::system::system_error when the kernel has
+  // no descriptors left (start-up only). While the loop is not stopped, io.run() does not return.
+  EventLoop(boost::asio::io_context& io, const Clock& clock);
+  ~EventLoop();
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  // Stops waiting for sockets and timers, so that io.run() can return. On this worker's thread.
+  void stop() noexcept;
+
+  boost::asio::io_context& io() noexcept { return io_; }
+  Poller& poller() noexcept { return poller_; }
+  TimerWheel& wheel() noexcept { return wheel_; }
+  const Clock& clock() const noexcept { return clock_; }
+  std::int64_t now_ms() const noexcept { return clock_.monotonic_ms(); }
+
+  // kScratchBytes to read into. Its bytes are valid until the current coroutine next waits.
+  std::span<char> scratch() noexcept { return {scratch_.get(), kScratchBytes}; }
+
+ private:
+  boost::asio::io_context& io_;
+  const Clock& clock_;
+  Poller poller_;
+  TimerWheel wheel_;
+  std::unique_ptr<char[]> scratch_;
+};
+
+}  // namespace weir::net
