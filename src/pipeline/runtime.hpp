@@ -3,13 +3,13 @@
 // and sees one configuration to its end. config/compile.cpp fills it; nobody changes it afterwards.
 #pragma once
 
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/string_map.hpp"
 #include "identity/extractor.hpp"
 #include "identity/path_table.hpp"
 #include "weir/http/options.hpp"
@@ -54,7 +54,7 @@ struct AnswerOptions {
 };
 
 struct CostOptions {
-  boost::unordered_flat_map<std::string, std::int64_t> by_api;  // api value -> permits
+  StringMap<std::int64_t> by_api;   // api value -> permits
   std::string request_header;       // a trusted proxy may set the cost; empty: off
   std::int64_t max_cost = 1000000;  // of a header's value
   // After the response the true cost is settled against the same layers.
@@ -97,6 +97,12 @@ struct Runtime {
   LogOptions log;
   store::StoreOptions store;
   bool forward_normal_path = false;
+  // Lower-case field names taken out on the way through: asserted identity (ID-5) and the forwarded family of
+  // peers that are not trusted proxies; rate-limit and CORS fields of upstream answers where the settings say
+  // so.
+  std::vector<std::string> removed_from_trusted;
+  std::vector<std::string> removed_from_others;
+  std::vector<std::string> removed_from_responses;
   std::int64_t drain_ms = 30000;
 
   // Need a restart to change:

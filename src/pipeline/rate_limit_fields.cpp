@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/rate_limit_fields.hpp"
+
+#include <algorithm>
+
+#include "pipeline/text.hpp"
+
+namespace weir::pipeline {
+namespace {
+
+using limit::AlgorithmKind;
+using limit::Charge;
+using limit::ChargeSet;
+using limit::Decision;
+
+// A layer that nobody counted (the store is down and it lets pass) has no numbers to show.
+bool has_numbers(const Charge& charge) {
+  return charge.answered == limit::Answered::store || charge.answered == limit::Answered::local;
+}
+
+bool is_bucket(AlgorithmKind kind) {
+  return kind == AlgorithmKind::token_bucket || kind == AlgorithmKind::gcra ||
+         kind == AlgorithmKind::leaky_bucket;
+}
+
+// Seconds until the next permit; -1 where it is not known (a rolling window that still has room).
+std::int64_t next_permit_seconds(const Charge& charge) {
+  const auto& verdict = charge.verdict;
+  const auto& terms = charge.policy->terms;
+  if (!verdict.within_limit) {
+    return verdict.retry_after_ms > 0 ? ceil_seconds(verdict.retry_after_ms) : -1;
+  }
+  if (terms.algorithm == AlgorithmKind::fixed_window) return ceil_seconds(verdict.reset_ms);
+  if (is_bucket(terms.algorithm))
+    return std::max<std::int64_t>(1, ceil_seconds(terms.window_ms / terms.limit));
+  return -1;
+}
+
+void append_policy_item(std::string& out, const Charge& charge) {
+  const auto& terms = charge.policy->terms;
+  out += '"';
+  out += charge.policy->layer;
+  out += "\";q=";
+  append_number(out, terms.limit);
+  if (terms.algorithm == AlgorithmKind::concurrency) {
+    out += ";qu=\"concurrent-requests\"";
+  } else if (terms.window_ms % 1000 == 0) {
+    out += ";w=";
+    append_number(out, terms.window_ms / 1000);
+  }
+}
+
+void append_limit_item(std::string& out, const Charge& charge) {
+  out += '"';
+  out += charge.policy->layer;
+  out += "\";r=";
+  append_number(out, charge.verdict.within_limit ? charge.verdict.remaining : 0);
+  const std::int64_t seconds = next_permit_seconds(charge);
+  if (seconds >= 0) {
+    out += ";t=";
+    append_number(out, seconds);
+  }
+}
+
+using AppendItem = void (*)(std::string&, const Charge&);
+
+void append_list(std::string& out, std::string_view name, const ChargeSet& set, const Decision& decision,
+                 AppendItem append_item) {
+  bool first = true;
+  for (std::size_t n = 0; n < set.size; ++n) {
+    const bool shown = (decision.hits >> n & 1U) != 0 || n == decision.tightest;
+    if (!shown || !has_numbers(set.charge[n])) continue;
+    out += first ? name : std::string_view(", ");
+    first = false;
+    append_item(out, set.charge[n]);
+  }
+  if (!first) out += "\r\n";
+}
+
+void append_legacy(std::string& out, const Charge& charge, LegacyReset reset, std::int64_t wall_ms) {
+  out += "X-RateLimit-Limit: ";
+  append_number(out, charge.verdict.limit);
+  out += "\r\nX-RateLimit-Remaining: ";
+  append_number(out, charge.verdict.within_limit ? charge.verdict.remaining : 0);
+  out += "\r\nX-RateLimit-Reset: ";
+  const bool epoch = reset == LegacyReset::epoch;
+  append_number(out, ceil_seconds((epoch ? wall_ms : 0) + charge.verdict.reset_ms));
+  out += "\r\n";
+}
+
+}  // namespace
+
+std::int64_t retry_after_seconds(const Decision& decision) noexcept {
+  if (decision.retry_after_ms == limit::kNever) return 0;
+  return std::max<std::int64_t>(1, ceil_seconds(decision.retry_after_ms));
+}
+
+void append_rate_limit_fields(std::string& out, const ChargeSet& set, const Decision& decision,
+                              const AnswerOptions& options, std::int64_t wall_ms) {
+  const bool refused = !decision.allowed();
+  if (refused && options.retry_after && decision.outcome != limit::Outcome::blocked) {
+    if (const std::int64_t seconds = retry_after_seconds(decision); seconds > 0) {
+      out += "Retry-After: ";
+      append_number(out, seconds);
+      out += "\r\n";
+    }
+  }
+  if (options.ietf) {
+    append_list(out, "RateLimit-Policy: ", set, decision, append_policy_item);
+    append_list(out, "RateLimit: ", set, decision, append_limit_item);
+  }
+  const std::uint8_t shown =
+      decision.final_hit != Decision::kNoLayer ? decision.final_hit : decision.tightest;
+  if (options.legacy != LegacyReset::off && shown != Decision::kNoLayer && has_numbers(set.charge[shown])) {
+    append_legacy(out, set.charge[shown], options.legacy, wall_ms);
+  }
+}
+
+const std::vector<std::string>& rate_limit_field_names() {
+  static const std::vector<std::string> names{
+      "ratelimit",         "ratelimit-policy", "x-ratelimit-limit",   "x-ratelimit-remaining",
+      "x-ratelimit-reset", "ratelimit-limit",  "ratelimit-remaining", "ratelimit-reset"};
+  return names;
+}
+
+std::string_view exposed_field_names() noexcept {
+  return "Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, "
+         "X-RateLimit-Reset, "
+         "X-Request-Id";
+}
+
+}  // namespace weir::pipeline
