@@ -1,0 +1,65 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- concurrency: permits in flight. State: a sorted set, one member "owner:n" per permit, score = the ms in which
+-- it expires unless renewed. All permits of an owner expire together. terms: the owner.
+
+--- @include "permits"
+
+-- How many live permits the owner holds. They are numbered from 1 without a gap.
+local function held(c)
+  local n = 0
+  while true do
+    local expires = call('ZSCORE', c.key, c.terms .. ':' .. format('%.0f', n + 1))
+    if not expires or tonumber(expires) <= now then return n end
+    n = n + 1
+  end
+end
+
+local function hold(c, count)
+  add(c.key, count, now + c.window, function(n) return c.terms .. ':' .. format('%.0f', n) end)
+  call('PEXPIRE', c.key, c.window + grace)
+end
+
+local function release(c)
+  local n = 1
+  while call('ZREM', c.key, c.terms .. ':' .. format('%.0f', n)) == 1 do n = n + 1 end
+end
+
+return {
+  roll = function(c)
+    c.total, c.have, c.last = look(c.key, now)
+    c.dead = c.total - c.have
+    c.repair = c.have > 0 and c.last > now + c.window
+    c.last = min(c.last, now + c.window)
+  end,
+
+  read = function(c, cost)
+    c.within = c.have + cost <= c.limit
+    c.remaining = max(0, c.limit - c.have)
+    c.retry = cost > c.limit and NEVER or 1000
+    c.reset = c.have > 0 and c.last - now or 0
+  end,
+
+  charge = function(c)
+    c.adding = c.cost
+    if c.cost > 0 then c.have, c.last = c.have + c.cost, now + c.window end
+  end,
+
+  write = function(c)
+    local adding = c.adding or 0
+    if c.repair then pull_back(c.key, now + c.window) end
+    trim(c.key, c.dead, adding)
+    if adding > 0 then hold(c, held(c) + adding) end
+    call('PEXPIRE', c.key, c.window + grace)
+  end,
+
+  release = release,
+
+  renew = function(c)
+    local count = held(c)
+    if count == 0 then
+      release(c)
+      count = c.cost
+    end
+    hold(c, count)
+  end,
+}

@@ -1,0 +1,55 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- fixed_window: one count per window. State "ends:used": the window's end (ms) and the permits used in it.
+-- terms: the offset in ms, or the four bounds "t0:t1:t2:t3" of three calendar windows.
+
+-- Start and end of the window that holds `now`, and the latest end that a stored window may have.
+local function bounds(c)
+  local offset = tonumber(c.terms)
+  if offset then
+    local start = now - (now + offset) % c.window
+    return start, start + c.window, start + 2 * c.window
+  end
+  local a, b, d, e = match(c.terms, '^(%d+):(%d+):(%d+):(%d+)$')
+  a, b, d, e = tonumber(a), tonumber(b), tonumber(d), tonumber(e)
+  if now < b then return a, b, e end
+  if now < d then return b, d, e end
+  return d, e, e
+end
+
+return {
+  text = true,
+
+  roll = function(c)
+    local start, ends, newest = bounds(c)
+    local stored, used = match(c.raw, '^(%d+):(%d+)$')
+    stored, used = tonumber(stored), tonumber(used)
+    c.length = ends - start
+    if not stored or stored < ends then
+      c.ends, c.used = ends, 0
+    elseif stored <= newest then
+      c.ends, c.used = stored, used
+    else
+      c.ends, c.used, c.repair = ends, used, true
+    end
+  end,
+
+  read = function(c, cost)
+    c.within = c.used + cost <= c.limit
+    c.remaining = max(0, c.limit - c.used)
+    c.retry = cost > c.limit and NEVER or c.ends - now
+    c.reset = c.used > 0 and c.ends - now or 0
+  end,
+
+  charge = function(c)
+    c.used = c.used + c.cost
+  end,
+
+  adjust = function(c, charged_at, delta)
+    if delta < 0 and charged_at < c.ends - c.length then return end
+    c.used = max(0, c.used + delta)
+  end,
+
+  write = function(c)
+    keep(c.key, format('%.0f:%.0f', c.ends, c.used), c.ends - now)
+  end,
+}

@@ -1,0 +1,54 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- sliding_log: one entry per permit, exact; for small limits. State: a sorted set, member = a number that only
+-- grows (16 digits, so that entries of one ms stay in order), score = the ms. Refused hits leave no entry.
+-- terms: none.
+
+--- @include "permits"
+
+return {
+  roll = function(c)
+    c.total, c.have, c.last, c.newest = look(c.key, now - c.window)
+    c.dead = c.total - c.have
+    c.repair = c.have > 0 and c.last > now
+    c.last = min(c.last, now)
+  end,
+
+  read = function(c, cost)
+    c.within = c.have + cost <= c.limit
+    c.remaining = max(0, c.limit - c.have)
+    c.retry = NEVER
+    if not c.within and cost <= c.limit then
+      local place = c.total + cost - c.limit - 1
+      local entry = call('ZRANGE', c.key, place, place, 'WITHSCORES')
+      c.retry = min(tonumber(entry[2]), now) + c.window - now
+    end
+    c.reset = c.have > 0 and c.last + c.window - now or 0
+  end,
+
+  charge = function(c)
+    c.adding = c.cost
+    c.have, c.last = c.have + c.cost, now
+  end,
+
+  adjust = function(c, charged_at, delta)
+    if delta > 0 then
+      c.adding = delta
+    else
+      c.removing, c.removing_at = -delta, charged_at
+    end
+  end,
+
+  write = function(c)
+    if c.repair then pull_back(c.key, now) end
+    trim(c.key, c.dead, c.adding or 0)
+    if c.adding then
+      local base = tonumber(c.newest or 0)
+      add(c.key, c.adding, now, function(n) return format('%016.0f', base + n) end)
+    elseif c.removing and c.removing > 0 then
+      local at = format('%.0f', c.removing_at)
+      local found = call('ZRANGEBYSCORE', c.key, at, at, 'LIMIT', 0, min(c.removing, BATCH))
+      if found[1] then call('ZREM', c.key, unpack(found)) end
+    end
+    call('PEXPIRE', c.key, c.window + grace)
+  end,
+}
