@@ -9,19 +9,12 @@
 #include "pipeline/request_sink.hpp"
 #include "pipeline/runtime_slot.hpp"
 #include "pipeline/slot_keeper.hpp"
+#include "upstream/forwarders.hpp"
 #include "weir/base/clock.hpp"
 #include "weir/http/exchange.hpp"
 #include "weir/limit/counter_store.hpp"
 
 namespace weir::pipeline {
-
-// The worker's way to its clusters.
-class Upstreams {
- public:
-  virtual ~Upstreams() = default;
-  // nullptr: no such cluster (a route of a newer Runtime than the worker's clusters; cannot last).
-  virtual upstream::Forwarder* find(std::string_view cluster) noexcept = 0;
-};
 
 // One per worker, on its thread only.
 class GatewayHandler final : public http::Handler {
@@ -32,7 +25,7 @@ class GatewayHandler final : public http::Handler {
     const RuntimeSlot& runtime;
     limit::CounterStore& store;
     SlotKeeper& slots;
-    Upstreams& upstreams;
+    upstream::Forwarders& forwarders;
     RequestSink& sink;
     std::uint64_t owner_base;  // first concurrency owner id of this worker; unique over the fleet by chance
   };

@@ -2,7 +2,7 @@
 // Counting: identity to charges, charges to a decision, and holding a request back where its policy says
 // wait.
 #include <algorithm>
-#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -104,9 +104,8 @@ boost::asio::awaitable<bool> GatewayHandler::hold(http::Exchange& exchange, std:
   ++held_;
   services_.sink.held(+1);
   exchange.set_canceller(canceller);
-  boost::system::error_code ignored;
-  const auto token = boost::asio::redirect_error(boost::asio::use_awaitable, ignored);
-  co_await timer.async_wait(token);
+  constexpr auto kUseTuple = boost::asio::as_tuple(boost::asio::use_awaitable);
+  co_await timer.async_wait(kUseTuple);
   exchange.clear_canceller();
   services_.sink.held(-1);
   --held_;

@@ -73,7 +73,7 @@ bool GatewayHandler::identify(http::Exchange& exchange, RequestContext& context)
 // Forwards, with the fields that the upstream and the client shall see.
 boost::asio::awaitable<void> GatewayHandler::forward(http::Exchange& exchange, RequestContext& context) {
   const Runtime& runtime = *context.runtime;
-  upstream::Forwarder* forwarder = services_.upstreams.find(context.route->upstream);
+  upstream::Forwarder* forwarder = services_.forwarders.find(context.route->upstream);
   if (forwarder == nullptr) {
     const auto reply = no_route_reply(exchange, context);
     co_return co_await exchange.reply(reply);
