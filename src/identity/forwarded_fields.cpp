@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "identity/forwarded_fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "identity/addresses.hpp"
+
+namespace weir::identity {
+namespace {
+
+constexpr std::array<std::string_view, 5> kWritten{"x-forwarded-for", "x-forwarded-proto", "x-forwarded-host",
+                                                   "x-forwarded-port", "x-request-id"};
+constexpr std::array<std::string_view, 14> kClaims{
+    "forwarded",          "forwarded-for",          "x-forwarded",
+    "x-forwarded-by",     "x-forwarded-server",     "x-forwarded-ssl",
+    "x-forwarded-scheme", "x-forwarded-prefix",     "x-real-ip",
+    "x-client-ip",        "true-client-ip",         "x-cluster-client-ip",
+    "x-original-host",    "x-forwarded-client-cert"};
+
+// The value that every line of this name agrees on; "" if there is none or two differ.
+std::string_view sole_value(const http::RequestHead& head, std::string_view name) {
+  std::string_view value;
+  bool seen = false;
+  for (const http::Field& field : head.fields) {
+    if (!http::iequals(field.name, name)) continue;
+    if (seen && field.value != value) return {};
+    value = field.value;
+    seen = true;
+  }
+  return value;
+}
+
+bool is_port(std::string_view text) {
+  return !text.empty() && text.size() <= 5 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// A host with an optional port, as far as an upstream may take it into a link: no list, no space, no path.
+bool is_host(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '.' || c == '-' ||
+           c == '_' || c == ':' || c == '[' || c == ']';
+  };
+  return !text.empty() && text.size() <= 255 && std::all_of(text.begin(), text.end(), allowed);
+}
+
+std::string_view port_of(std::string_view authority) {
+  const auto colon = authority.rfind(':');
+  if (colon == authority.npos || authority.find(']', colon) != authority.npos) return {};
+  const std::string_view port = authority.substr(colon + 1);
+  return is_port(port) ? port : std::string_view();
+}
+
+void append_line(std::string& out, std::string_view name, std::string_view value) {
+  if (value.empty()) return;
+  out += name;
+  out += ": ";
+  out += value;
+  out += "\r\n";
+}
+
+// Every spelling of `name` with underscores for some of its hyphens.
+void add_spellings(std::vector<std::string>& names, std::string_view name) {
+  std::vector<std::size_t> hyphens;
+  for (std::size_t n = 0; n < name.size(); ++n) {
+    if (name[n] == '-' && hyphens.size() < 3) hyphens.push_back(n);
+  }
+  for (std::size_t choice = 0; choice < std::size_t{1} << hyphens.size(); ++choice) {
+    std::string spelling(name);
+    for (std::size_t n = 0; n < hyphens.size(); ++n) {
+      if ((choice >> n & 1U) != 0) spelling[hyphens[n]] = '_';
+    }
+    names.push_back(std::move(spelling));
+  }
+}
+
+}  // namespace
+
+void append_forwarded_fields(std::string& out, const http::RequestHead& head,
+                             const boost::asio::ip::address& peer, bool secure, bool peer_trusted) {
+  out += "X-Forwarded-For: ";
+  for (const http::Field& field : head.fields) {
+    if (!peer_trusted || field.value.empty() || !http::iequals(field.name, "X-Forwarded-For")) continue;
+    out += field.value;
+    out += ", ";
+  }
+  AddressText text;
+  out += address_key(peer, 32, 128, text);
+  out += "\r\n";
+
+  std::string_view proto = secure ? "https" : "http";
+  std::string_view host = is_host(head.authority) ? head.authority : std::string_view();
+  std::string_view port = port_of(head.authority);
+  if (peer_trusted) {
+    const std::string_view told_proto = sole_value(head, "X-Forwarded-Proto");
+    const std::string_view told_host = sole_value(head, "X-Forwarded-Host");
+    const std::string_view told_port = sole_value(head, "X-Forwarded-Port");
+    if (told_proto == "http" || told_proto == "https") proto = told_proto;
+    if (is_host(told_host)) {
+      host = told_host;
+      port = port_of(told_host);
+    }
+    if (is_port(told_port)) port = told_port;
+  }
+  if (port.empty()) port = proto == "https" ? "443" : "80";
+  append_line(out, "X-Forwarded-Proto", proto);
+  append_line(out, "X-Forwarded-Host", host);
+  append_line(out, "X-Forwarded-Port", port);
+}
+
+FieldsToRemove fields_to_remove(std::span<const std::string> asserted_headers) {
+  FieldsToRemove names;
+  for (const std::string_view name : kWritten) add_spellings(names.from_trusted, name);
+  for (const std::string& name : asserted_headers) add_spellings(names.from_trusted, name);
+  names.from_others = names.from_trusted;
+  for (const std::string_view name : kClaims) add_spellings(names.from_others, name);
+  return names;
+}
+
+}  // namespace weir::identity

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the value of a dimension is read from (spec ID-1, ID-2).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "weir/http/message.hpp"
+
+namespace weir::identity {
+
+// What a source says about one dimension.
+struct Reading {
+  enum class State : std::uint8_t {
+    absent,         // the next source may speak
+    present,        // `text` is the value
+    contradictory,  // it is there but cannot be believed: the dimension is missing, whatever other sources
+                    // say. (Falling through would let a client spoil a trusted source to reach one anyone may
+                    // write.)
+  };
+  State state = State::absent;
+  std::string_view text;
+};
+
+// Marks the values that `missing: ip` makes. Nothing that a client sends is accepted with this start, so that
+// a substituted address never equals a real identity.
+inline constexpr std::string_view kAddressMarker = "@ip:";
+
+// Each returns absent for nothing or blank, contradictory for two differing values, for control characters
+// and for values that start with kAddressMarker. Views point into the head, or into `buffer` where an escape
+// had to be decoded. Linear in the size of the head.
+
+// Several equal lines are one value.
+Reading read_header(const http::RequestHead& head, std::string_view name);
+
+// application/x-www-form-urlencoded: names and values are percent-decoded, + is a space. A value with a
+// malformed escape is contradictory.
+Reading read_query(const http::RequestHead& head, std::string_view name, std::string& buffer);
+
+// All Cookie lines. Names are case-sensitive; a pair of quotes around the value is not part of it.
+Reading read_cookie(const http::RequestHead& head, std::string_view name);
+
+}  // namespace weir::identity
