@@ -57,6 +57,7 @@ class PolicyTable {
   void set_default(const Policy* policy);
   void set_anonymous(const Policy* policy);
   void add_tier(std::string_view tier, const Policy* policy);
+  // Several overrides of one value: the first added that is valid at the time holds.
   void add_override(std::string_view value, Override override);
   // Inside caller `caller`'s override: limits for this layer's values / the layer's default there.
   void add_nested(std::string_view caller, std::string_view value, Override override);

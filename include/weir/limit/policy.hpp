@@ -33,6 +33,8 @@ struct Terms {
   std::int64_t max_wait_ms = 0;  // leaky_bucket: the longest wait that is granted
   std::int64_t cells = 0;        // sliding_window: 2 .. 100
   bool calendar = false;         // fixed_window over calendar days or months: bounds come with each Charge
+
+  bool operator==(const Terms&) const = default;
 };
 
 enum class Access : std::uint8_t { limited, unlimited, blocked };
