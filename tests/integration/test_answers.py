@@ -35,7 +35,7 @@ class Refusals(GatewayCase):
 
     def test_body_template(self):
         template = '{"code":429,"message":"slow down","layer":"{layer}","wait":{retry_after},"limit":{limit},"id":"{request_id}"}'
-        answer = self.refused(settings={"answers": {"body": template}}, headers=who("A", "u", X_Request_Id="abc-1"))
+        answer = self.refused(settings={"answers": {"body": {"template": template}}}, headers=who("A", "u", X_Request_Id="abc-1"))
         self.assertEqual(answer.status, 429)
         body = answer.json()
         self.assertEqual((body["code"], body["layer"], body["limit"], body["id"]), (429, "user", 1, "abc-1"))
