@@ -145,8 +145,10 @@ class FixedWindow(Model):
         return state[0], max(0, state[1] + delta)
 
     def owed(self, state, terms, ask):
-        (ends, used), _ = self.roll(state, terms, ask)
-        return (used, ends) if used > 0 and ends > ask.now else (0, 0)
+        if state is None or state[1] == 0 or state[0] <= ask.now:
+            return 0, 0
+        (ends, _), repaired = self.roll(state, terms, ask)
+        return state[1], ends if repaired else state[0]
 
     def restore(self, terms, ask, used, until):
         return self.window(terms, ask)[1], used

@@ -9,6 +9,7 @@ namespace weir::limit::bucket {
 namespace {
 
 constexpr std::size_t kLevel = 0, kWhen = 1, kBurst = 2;
+constexpr std::int64_t kMostUnits = std::int64_t{1} << 60;  // far beyond any level; sums of two fit
 
 bool refill(std::array<std::int64_t, 4>& word, const Terms& terms, std::int64_t now) {
   const std::int64_t unit = terms.window_ms;
@@ -78,7 +79,7 @@ void settle(CounterState& state, const Terms& terms, const Request& request, std
   refill(state.word, terms, request.now_ms);
   const std::int64_t cap = terms.burst * terms.window_ms;
   const std::int64_t lowest = -(cap + queue * terms.window_ms);
-  const std::int64_t most = 2 * terms.burst + queue;  // moves any level from one end to the other
+  const std::int64_t most = kMostUnits / terms.window_ms;
   const std::int64_t units = std::clamp(delta, -most, most) * terms.window_ms;
   state.word[kLevel] = std::clamp(state.word[kLevel] - units, lowest, cap);
 }
@@ -91,10 +92,9 @@ Debt owed(const CounterState& state, const Terms& terms, const Request& request)
   return {ceil_div(missing, terms.window_ms), request.now_ms + ceil_div(missing, terms.limit)};
 }
 
-void restore(CounterState& state, const Terms& terms, const Request& request, std::int64_t queue,
-             const Debt& debt) {
+void restore(CounterState& state, const Terms& terms, const Request& request, const Debt& debt) {
   const std::int64_t cap = terms.burst * terms.window_ms;
-  std::int64_t missing = std::min(debt.used, 2 * terms.burst + queue) * terms.window_ms;
+  std::int64_t missing = std::min(debt.used, kMostUnits / terms.window_ms) * terms.window_ms;
   const std::int64_t left = debt.until_ms - request.now_ms;
   if (left < ceil_div(missing, terms.limit)) missing = std::min(missing, left * terms.limit);
   state.word = {cap - missing, request.now_ms, terms.burst, 0};

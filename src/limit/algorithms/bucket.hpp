@@ -16,7 +16,6 @@ Verdict charge(CounterState& state, const Terms& terms, const Request& request, 
 void settle(CounterState& state, const Terms& terms, const Request& request, std::int64_t queue,
             std::int64_t delta);
 Debt owed(const CounterState& state, const Terms& terms, const Request& request);
-void restore(CounterState& state, const Terms& terms, const Request& request, std::int64_t queue,
-             const Debt& debt);
+void restore(CounterState& state, const Terms& terms, const Request& request, const Debt& debt);
 
 }  // namespace weir::limit::bucket

@@ -22,10 +22,6 @@ void settle(CounterState& state, const Terms& terms, const Request& request, std
   bucket::settle(state, terms, request, queue_of(terms), delta);
 }
 
-void restore(CounterState& state, const Terms& terms, const Request& request, const Debt& debt) {
-  bucket::restore(state, terms, request, queue_of(terms), debt);
-}
-
 }  // namespace
 
 const Algorithm kLeakyBucket{AlgorithmKind::leaky_bucket,
@@ -37,6 +33,6 @@ const Algorithm kLeakyBucket{AlgorithmKind::leaky_bucket,
                              ignore_slot,
                              ignore_slot,
                              bucket::owed,
-                             restore};
+                             bucket::restore};
 
 }  // namespace weir::limit

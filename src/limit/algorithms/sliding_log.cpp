@@ -69,8 +69,8 @@ void settle(CounterState& state, const Terms& terms, const Request& request, std
             std::int64_t delta) {
   Times& log = bring(state, terms, request);
   if (delta > 0) {
-    // `limit` entries of one moment already refuse everything until that moment is a window old.
-    log.insert(log.end(), static_cast<std::size_t>(std::min(delta, terms.limit)), request.now_ms);
+    // More than `limit` entries of one moment say no more than limit + 1: all is refused until it is over.
+    log.insert(log.end(), static_cast<std::size_t>(std::min(delta, terms.limit + 1)), request.now_ms);
     return;
   }
   const auto [first, last] = std::equal_range(log.begin(), log.end(), charged_at);

@@ -14,10 +14,6 @@ void settle(CounterState& state, const Terms& terms, const Request& request, std
   bucket::settle(state, terms, request, 0, delta);
 }
 
-void restore(CounterState& state, const Terms& terms, const Request& request, const Debt& debt) {
-  bucket::restore(state, terms, request, 0, debt);
-}
-
 }  // namespace
 
 const Algorithm kTokenBucket{AlgorithmKind::token_bucket,
@@ -29,6 +25,6 @@ const Algorithm kTokenBucket{AlgorithmKind::token_bucket,
                              ignore_slot,
                              ignore_slot,
                              bucket::owed,
-                             restore};
+                             bucket::restore};
 
 }  // namespace weir::limit
