@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a connection: connect, greet, read until the session ends, pause, and again.
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "redis/connection.hpp"
+#include "redis/resp.hpp"
+
+namespace weir::redis {
+namespace {
+
+using boost::asio::use_awaitable;
+using boost::asio::generic::stream_protocol;
+using boost::asio::ip::tcp;
+
+}  // namespace
+
+void Connection::begin() {
+  // The coroutine's frame keeps the connection alive until close().
+  boost::asio::co_spawn(executor_, live(shared_from_this()), boost::asio::detached);
+}
+
+boost::asio::awaitable<void> Connection::live(std::shared_ptr<Connection> self) {
+  while (self->state_ != State::closed) {
+    const bool opened = co_await self->open();
+    if (opened) co_await self->read();
+    if (self->state_ == State::closed) break;
+    co_await self->pause();
+  }
+}
+
+// Resolves and connects; then the greeting is on its way.
+boost::asio::awaitable<bool> Connection::open() {
+  connect_deadline_ = std::chrono::steady_clock::now() + options_.connect_timeout;
+  if (!options_.unix_path.empty()) {
+    const boost::asio::local::stream_protocol::endpoint path(options_.unix_path);
+    co_return co_await connect(stream_protocol::endpoint(path));
+  }
+  error_code error;
+  const auto address = boost::asio::ip::make_address(options_.host, error);
+  if (!error) co_return co_await connect(stream_protocol::endpoint(tcp::endpoint(address, options_.port)));
+  auto token = boost::asio::redirect_error(use_awaitable, error);
+  const std::string port = std::to_string(options_.port);
+  const auto found = co_await resolver_.async_resolve(options_.host, port, token);
+  if (error || found.empty()) {
+    note_failure(ErrorKind::unavailable);
+    co_return false;
+  }
+  for (const auto& entry : found) {
+    const stream_protocol::endpoint where(entry.endpoint());
+    const bool connected = co_await connect(where);
+    if (connected) co_return true;
+  }
+  co_return false;
+}
+
+boost::asio::awaitable<bool> Connection::connect(stream_protocol::endpoint where) {
+  if (state_ == State::closed) co_return false;
+  error_code error;
+  socket_.open(where.protocol(), error);
+  if (error) {
+    note_failure(ErrorKind::unavailable);
+    co_return false;
+  }
+  state_ = State::greeting;
+  watch();
+  const std::uint64_t session = session_;
+  auto token = boost::asio::redirect_error(use_awaitable, error);
+  co_await socket_.async_connect(where, token);
+  if (session != session_ || state_ != State::greeting) co_return false;
+  if (error) {
+    end_session(ErrorKind::unavailable);
+    co_return false;
+  }
+  socket_.non_blocking(true, error);
+  if (where.protocol().family() != AF_UNIX) {
+    socket_.set_option(tcp::no_delay(true), error);
+    socket_.set_option(boost::asio::socket_base::keep_alive(true), error);
+  }
+  greet();
+  co_return true;
+}
+
+void Connection::greet() {
+  reader_ = std::make_unique<ReplyReader>(options_.max_reply_bytes);
+  output_.clear();
+  if (!options_.password.empty() && options_.username.empty()) {
+    append_command(output_, {"AUTH", options_.password});
+    ++greetings_left_;
+  } else if (!options_.password.empty()) {
+    append_command(output_, {"AUTH", options_.username, options_.password});
+    ++greetings_left_;
+  }
+  if (options_.database != 0) {
+    append_command(output_, {"SELECT", std::to_string(options_.database)});
+    ++greetings_left_;
+  }
+  append_command(output_, {"PING"});
+  ++greetings_left_;
+  waiting_.insert(waiting_.end(), static_cast<std::size_t>(greetings_left_), {nullptr, connect_deadline_});
+  flush();
+}
+
+// A reply to our own greeting or ping.
+void Connection::greeted(const Reply& reply) {
+  if (reply.type != Reply::Type::status) {
+    const bool refused = reply.type == Reply::Type::error;
+    return end_session(refused ? classify(reply.text) : ErrorKind::protocol);
+  }
+  if (state_ != State::greeting || --greetings_left_ > 0) return;
+  state_ = State::ready;
+  stats_.connects.fetch_add(1, std::memory_order_relaxed);
+  stats_.ready.store(true, std::memory_order_relaxed);
+  idle_since_ = std::chrono::steady_clock::now();
+  watch();
+}
+
+void Connection::ping(TimePoint now) {
+  waiting_.push_back({nullptr, now + options_.connect_timeout});
+  idle_since_ = now;
+  append_command(output_, {"PING"});
+  schedule_flush();
+}
+
+boost::asio::awaitable<void> Connection::read() {
+  const std::uint64_t session = session_;
+  error_code error;
+  auto token = boost::asio::redirect_error(use_awaitable, error);
+  const auto buffer = boost::asio::buffer(input_);
+  Reply reply;
+  while (session == session_) {
+    const std::size_t bytes = co_await socket_.async_read_some(buffer, token);
+    if (session != session_) co_return;
+    if (error) co_return end_session(ErrorKind::unavailable);
+    if (reader_->feed({input_.data(), bytes})) co_return end_session(ErrorKind::protocol);
+    idle_since_ = std::chrono::steady_clock::now();
+    while (session == session_) {
+      const auto progress = reader_->next(reply);
+      if (progress == ReplyReader::Progress::broken) co_return end_session(ErrorKind::protocol);
+      if (progress == ReplyReader::Progress::partial || !deliver(std::move(reply))) break;
+    }
+  }
+}
+
+// Doubling, with jitter, so that a fleet does not come back in one moment.
+boost::asio::awaitable<void> Connection::pause() {
+  const auto shift = std::min(attempts_, 16U);
+  const auto longest = std::min(options_.backoff_max, options_.backoff_min * (1 << shift));
+  ++attempts_;
+  std::uniform_int_distribution<std::int64_t> pick(longest.count() / 2, longest.count());
+  pause_timer_.expires_after(std::chrono::milliseconds(pick(jitter_)));
+  error_code ignored;
+  auto token = boost::asio::redirect_error(use_awaitable, ignored);
+  co_await pause_timer_.async_wait(token);
+}
+
+// Polls: it is for start-up and tests, where a millisecond does not matter.
+boost::asio::awaitable<bool> Connection::wait_ready(TimePoint deadline) {
+  const auto self = shared_from_this();
+  Timer timer(executor_);
+  error_code ignored;
+  auto token = boost::asio::redirect_error(use_awaitable, ignored);
+  while (!ready() && std::chrono::steady_clock::now() < deadline) {
+    timer.expires_after(std::chrono::milliseconds(1));
+    co_await timer.async_wait(token);
+  }
+  co_return ready();
+}
+
+}  // namespace weir::redis

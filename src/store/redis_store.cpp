@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis_store.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include "store/chain_call.hpp"
+
+namespace weir::store {
+
+struct RedisStore::Link {
+  Link(std::shared_ptr<redis::Connection> to, std::chrono::milliseconds limit)
+      : connection(std::move(to)), runner(connection, redis::kChain), timeout(limit) {}
+
+  redis::TimePoint deadline() const { return std::chrono::steady_clock::now() + timeout; }
+
+  void count(const error_code& error) {
+    const bool known = error.category() == redis::category();
+    const auto kind = known ? error.value() : static_cast<int>(redis::ErrorKind::other);
+    stats.errors[static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
+  }
+
+  std::shared_ptr<redis::Connection> connection;
+  redis::ScriptRunner runner;
+  std::chrono::milliseconds timeout;
+  RedisStoreStats stats;
+};
+
+redis::ConnectionOptions connection_options(const StoreOptions& options) {
+  redis::ConnectionOptions connection;
+  connection.host = options.host;
+  connection.port = options.port;
+  connection.unix_path = options.unix_path;
+  connection.database = options.database;
+  connection.username = options.username;
+  connection.password = options.password;
+  return connection;
+}
+
+RedisStore::RedisStore(std::shared_ptr<redis::Connection> connection, std::chrono::milliseconds timeout)
+    : link_(std::make_shared<Link>(std::move(connection), timeout)) {}
+
+RedisStore::~RedisStore() = default;
+
+bool RedisStore::decide_now(limit::ChargeSet&) {
+  return false;
+}
+
+boost::asio::awaitable<void> RedisStore::decide(limit::ChargeSet& set) {
+  return ask(set, "decide");
+}
+
+boost::asio::awaitable<void> RedisStore::peek(limit::ChargeSet& set) {
+  return ask(set, "peek");
+}
+
+void RedisStore::settle(const limit::ChargeSet& set, std::int64_t delta) {
+  if (delta != 0) tell(set, "settle", delta);
+}
+
+void RedisStore::release(const limit::ChargeSet& set) {
+  tell(set, "release", 0);
+}
+
+void RedisStore::renew(const limit::ChargeSet& set) {
+  tell(set, "renew", 0);
+}
+
+const RedisStoreStats& RedisStore::stats() const noexcept {
+  return link_->stats;
+}
+
+const redis::ConnectionStats& RedisStore::connection_stats() const noexcept {
+  return link_->connection->stats();
+}
+
+std::uint64_t RedisStore::script_reloads() const noexcept {
+  return link_->runner.reloads();
+}
+
+boost::asio::awaitable<void> RedisStore::ask(limit::ChargeSet& set, std::string_view operation) {
+  set.store_error = {};
+  std::unique_ptr<redis::ScriptArguments> arguments;
+  if (spare_.empty()) {
+    arguments = std::make_unique<redis::ScriptArguments>();
+  } else {
+    arguments = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  arguments->clear();
+  write_question(set, operation, *arguments);
+  link_->stats.calls.fetch_add(1, std::memory_order_relaxed);
+  const redis::TimePoint deadline = link_->deadline();
+  const Result<redis::Reply> reply = co_await link_->runner.run(*arguments, deadline);
+  spare_.push_back(std::move(arguments));
+  if (!reply) {
+    set.store_error = reply.error();
+  } else if (!read_answer(*reply, set)) {
+    set.store_error = redis::make_error_code(redis::ErrorKind::protocol);
+    link_->connection->distrust();
+  }
+  if (set.store_error) link_->count(set.store_error);
+}
+
+void RedisStore::tell(const limit::ChargeSet& set, std::string_view operation, std::int64_t delta) {
+  redis::ScriptArguments arguments;
+  if (!write_notice(set, operation, delta, arguments)) return;
+  boost::asio::co_spawn(link_->connection->executor(), deliver(link_, std::move(arguments)),
+                        boost::asio::detached);
+}
+
+boost::asio::awaitable<void> RedisStore::deliver(std::shared_ptr<Link> link,
+                                                 redis::ScriptArguments arguments) {
+  const redis::TimePoint deadline = link->deadline();
+  const Result<redis::Reply> reply = co_await link->runner.run(arguments, deadline);
+  if (!reply) link->count(reply.error());
+}
+
+}  // namespace weir::store
