@@ -8,11 +8,14 @@ ROOM, TIGHT = 20, 5
 LAYERS = ("node", "caller", "user", "api")
 
 
-def limits(tight, algorithm="sliding_window", room=ROOM):
-    out = {}
-    for name in LAYERS:
-        number = "total" if name == "node" else "default"
-        out[name] = {number: TIGHT if name == tight else room, "window": "1h", "algorithm": algorithm}
+def limits(tight, algorithm="sliding_window"):
+    """Room in every layer, but for one key of the tight one: caller A, user u1, api /a, or the node."""
+    keys = {"caller": "A", "user": "u1", "api": "/a"}
+    out = {name: {"default": ROOM, "window": "1h", "algorithm": algorithm} for name in LAYERS}
+    if tight == "node":
+        out["node"]["default"] = TIGHT
+    elif tight is not None:
+        out[tight]["overrides"] = {keys[tight]: TIGHT}
     return out
 
 
@@ -51,7 +54,7 @@ class Accounting(GatewayCase):
         """Nothing avoids the node's key: its limit is raised, and the others show what they were charged."""
         weir = self.weir(self.upstream(), limits("node"), store=self.store())
         self.assert_statuses(self.at_once(weir, 40, "/a", who("A", "u1")), s200=TIGHT, s429=40 - TIGHT)
-        weir.reload_limit(limits(None) | {"node": {"total": 1000, "window": "1h", "algorithm": "sliding_window"}})
+        weir.reload_limit(limits(None) | {"node": {"default": 1000, "window": "1h", "algorithm": "sliding_window"}})
         count, layers = self.count_until_refused(weir, "/a", who("A", "u1"))
         self.assertEqual((count, layers), (ROOM - TIGHT, ["caller", "user", "api"]))
 

@@ -132,11 +132,18 @@ class ExemptLane(GatewayCase):
     def test_its_own_wider_limit(self):
         limit = {"node": {"total": 5, **H}, "caller": {"default": 3, **H},
                  "exempt": {"callers": ["monitor"], "paths": ["/healthz"], "factor": 4}}
-        weir = self.weir(self.upstream(), limit)
+        caller = {"caller": {"from": [{"header": "X-Caller-Id", "trust": "proxies"}], "missing": "anonymous"}}
+        settings = {"identity": caller, "trusted_proxies": ["127.0.0.0/8"]}
+        weir = self.weir(self.upstream(), limit, settings=settings)
         self.assertEqual(statuses(weir.client.repeat(20, "/", who("monitor"))), {200: 12, 429: 8})
         self.assertEqual(statuses(weir.client.repeat(5, "/", who("A"))), {200: 3, 429: 2})
         self.assertEqual(statuses(weir.client.repeat(5, "/", who("B"))), {200: 2, 429: 3}, "the node's five are used up")
         self.assertEqual(weir.client.get("/healthz", who("B")).status, 200, "the lane has its own node limit")
+
+    def test_a_name_that_anyone_may_say_does_not_open_it(self):
+        limit = {"caller": {"default": 3, **H}, "exempt": {"callers": ["monitor"], "factor": 10}}
+        weir = self.weir(self.upstream(), limit)
+        self.assertEqual(statuses(weir.client.repeat(5, "/", who("monitor"))), {200: 3, 429: 2})
 
     def test_by_address_which_nobody_can_claim_by_a_header(self):
         limit = {"ip": {"default": 2, **H}, "exempt": {"cidrs": ["127.0.0.7/32"], "factor": 3}}

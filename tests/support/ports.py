@@ -30,14 +30,14 @@ def free_port():
     os.makedirs(folder, exist_ok=True)
     for _ in range(2000):
         port = random.randint(FIRST, LAST)
-        lock = open(os.path.join(folder, str(port)), "w")
+        lock = os.open(os.path.join(folder, str(port)), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            lock.close()
+            os.close(lock)
             continue
         if _is_free(port):
             _held.append(lock)
             return port
-        lock.close()
+        os.close(lock)
     raise RuntimeError("no free port found")
