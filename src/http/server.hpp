@@ -11,8 +11,8 @@
 //   server.listen("0.0.0.0", 8080);
 //   io.run();
 //
-// To end: post drain() to every worker; when every idle() is true or the drain time is over, post stop(), then
-// forwarders.stop() and loop.stop(); io.run() returns. Destroy in reverse order of creation.
+// To end: post drain() to every worker; when every idle() is true or the drain time is over, post stop(),
+// then forwarders.stop() and loop.stop(); io.run() returns. Destroy in reverse order of creation.
 #pragma once
 
 #include <atomic>
@@ -36,12 +36,12 @@ class Connection;
 // Facts of one worker's server; written by its thread, readable by any.
 struct ServerStats {
   std::atomic<std::uint64_t> accepted{0};
-  std::atomic<std::uint64_t> rejected{0};         // closed at once: above the cap of their address
-  std::atomic<std::uint64_t> pauses{0};           // times accepting stopped: at the cap, or out of descriptors
+  std::atomic<std::uint64_t> rejected{0};  // closed at once: above the cap of their address
+  std::atomic<std::uint64_t> pauses{0};    // times accepting stopped: at the cap, or out of descriptors
   std::atomic<std::int64_t> open_connections{0};
-  std::atomic<std::int64_t> in_flight{0};         // exchanges between head and last byte
+  std::atomic<std::int64_t> in_flight{0};  // exchanges between head and last byte
   std::atomic<std::uint64_t> requests{0};
-  std::atomic<std::uint64_t> malformed{0};        // refused before they became an exchange
+  std::atomic<std::uint64_t> malformed{0};  // refused before they became an exchange
 };
 
 class Server {
@@ -85,6 +85,7 @@ class Server {
   std::vector<std::unique_ptr<net::ListeningSocket>> sockets_;
   net::Timer retry_;  // accepting resumes, after a pause
   Connection* first_ = nullptr;
+  std::int64_t drain_deadline_ms_ = 0;  // of idle connections; 0: not draining
   bool draining_ = false;
   bool paused_ = false;
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -38,11 +39,15 @@ class EventLoop {
   std::span<char> scratch() noexcept { return {scratch_.get(), kScratchBytes}; }
 
  private:
+  void tick();
+
   boost::asio::io_context& io_;
   const Clock& clock_;
   Poller poller_;
   TimerWheel wheel_;
+  boost::asio::steady_timer ticker_;
   std::unique_ptr<char[]> scratch_;
+  bool stopped_ = false;
 };
 
 }  // namespace weir::net

@@ -28,6 +28,8 @@ enum class Ending : std::uint8_t { complete, client_gone, upstream_failed, timed
 
 class Exchange {
  public:
+  static constexpr std::int64_t kHalfCloseGraceMs = 1000;
+
   virtual ~Exchange() = default;
 
   // --- the request -------------------------------------------------------------------------------------
@@ -45,8 +47,12 @@ class Exchange {
   virtual Result<std::string_view> take_buffered_body() = 0;
   virtual bool body_complete() const noexcept = 0;
   // Waits for more body; an empty view is the end. Sends "100 Continue" first if the client waits for it.
-  // Errors: client gone, framing broken, body above its limit, idle time over.
+  // Errors (weir/http/error.hpp): client gone, framing broken, body above its limit, idle time over,
+  // interrupted.
   virtual boost::asio::awaitable<Result<std::string_view>> read_body() = 0;
+  // Makes a waiting read_body() return Error::interrupted, now; without one, nothing happens. For a forwarder
+  // that sees an early answer while it waits for the client's body.
+  virtual void interrupt_body() {}
 
   // --- the response ------------------------------------------------------------------------------------
   // Sends a whole local reply. Discards what is left of the request body (bounded lingering close) so that a
@@ -72,8 +78,10 @@ class Exchange {
   virtual bool response_started() const noexcept = 0;  // bytes of a final response were buffered or sent
 
   // --- the client --------------------------------------------------------------------------------------
-  // Calls `canceller` (at most once, on this worker's thread) if the client leaves before clear_canceller().
-  // While it is set, the exchange watches the client's socket; pipelined bytes stay unread.
+  // Calls `canceller` (at most once, on this worker's thread) if the client leaves before clear_canceller(),
+  // or if the exchange's total time is over. While it is set, the exchange watches the client's socket;
+  // pipelined bytes stay unread. A reset is leaving at once; a client that only ended its sending side may
+  // still read, so it counts as gone after kHalfCloseGraceMs.
   struct Canceller {
     void (*call)(void* context) = nullptr;
     void* context = nullptr;

@@ -48,6 +48,7 @@ struct ResponseHead {
   int version_minor = 1;
   std::vector<Field> fields;
   Framing framing;
+  bool bodiless = false;  // no body follows whatever `framing` says: HEAD, 1xx, 204, 304
   bool keep_alive = true;
 
   const Field* find(std::string_view name) const noexcept;

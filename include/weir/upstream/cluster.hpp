@@ -60,9 +60,10 @@ struct ForwardResult {
 };
 
 // What the pipeline adds to the request and to the response on its way through. All are complete field lines.
+// The forwarder itself sets Host, the framing fields and "Via: 1.1 weir", and adds a missing Date.
 struct ForwardPlan {
   std::string_view request_target;   // to send upstream (raw or normalised)
-  std::string_view request_fields;   // X-Forwarded-*, X-Request-Id, Via, asserted identity
+  std::string_view request_fields;   // X-Forwarded-*, X-Request-Id, asserted identity; added last
   std::string_view response_fields;  // rate-limit fields, X-Request-Id
   // Client fields that must not reach the upstream: names in lower case (asserted identity, forwarded
   // family).

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/connection.hpp"
+
+#include <algorithm>
+
+#include "http/server.hpp"
+
+namespace weir::http {
+
+using boost::asio::awaitable;
+using net::Interest;
+using net::Wake;
+
+Connection::Connection(Server& server, int descriptor, const net::PeerAddress& peer)
+    : server_(server),
+      stream_(server.loop_, descriptor, true),
+      peer_(peer),
+      options_(server.options_),
+      since_ms_(server.loop_.now_ms()) {}
+
+Connection::~Connection() {
+  release_exchange();
+  stream_.close();
+  server_.forget(*this);
+}
+
+void Connection::kill() {
+  killed_ = true;
+  if (exchange_ != nullptr) exchange_->kill();
+  stream_.cancel();
+}
+
+awaitable<void> Connection::run(std::unique_ptr<Connection> self) {
+  for (Step step = self->next_step();; step = self->next_step()) {
+    if (step == Step::wait) {
+      const std::int64_t until = self->wait_deadline();
+      const Wake wake = co_await self->stream_.wait(Interest::read, until);
+      step = self->after_wait(wake);
+    }
+    if (step == Step::exchange) {
+      ServerExchange& exchange = *self->exchange_;
+      co_await self->server_.handler_.handle(exchange);
+      exchange.clear_canceller();
+      if (!exchange.settled()) co_await exchange.settle();
+      if (!self->prepare_next()) co_return;
+    }
+    if (step == Step::refuse) co_await self->exchange_->refuse(self->refused_status_);
+    if (step == Step::refuse || step == Step::close) co_return;
+  }
+}
+
+Connection::Step Connection::next_step() {
+  if (killed_) return Step::close;
+  if (exchange_ != nullptr && exchange_->has_bytes()) {
+    const Step step = parse();
+    if (step != Step::wait) return step;
+  }
+  return read_more();
+}
+
+// Reads into the worker's scratch; only what belongs to a head under way is kept.
+Connection::Step Connection::read_more() {
+  for (;;) {
+    const std::span<char> scratch = server_.loop_.scratch();
+    const auto got = stream_.try_read(scratch);
+    if (!got && net::would_block(got.error())) {
+      if (exchange_ != nullptr && !exchange_->has_bytes()) release_exchange();
+      return Step::wait;
+    }
+    if (!got || *got == 0) return Step::close;
+    if (exchange_ == nullptr) {
+      options_ = server_.options_;
+      exchange_ = server_.exchanges_.take();
+      exchange_->attach({&stream_, &peer_, options_.get(), &server_.draining_});
+    }
+    if (!exchange_->has_bytes()) since_ms_ = server_.loop_.now_ms();
+    exchange_->take_bytes({scratch.data(), *got});
+    const Step step = parse();
+    if (step != Step::wait) return step;
+  }
+}
+
+Connection::Step Connection::parse() {
+  const RequestParser::State state = exchange_->parse();
+  if (state == RequestParser::State::incomplete) return Step::wait;
+  if (state == RequestParser::State::complete) {
+    exchange_->begin();
+    server_.stats_.requests.fetch_add(1, std::memory_order_relaxed);
+    server_.stats_.in_flight.fetch_add(1, std::memory_order_relaxed);
+    return Step::exchange;
+  }
+  const Refusal refusal = exchange_->refusal();
+  refused_status_ = refusal.status;
+  server_.stats_.malformed.fetch_add(1, std::memory_order_relaxed);
+  server_.handler_.refused(refusal.status, refusal.reason);
+  return Step::refuse;
+}
+
+std::int64_t Connection::wait_deadline() const noexcept {
+  const bool idle = exchange_ == nullptr;
+  const std::int64_t limit = (idle ? options_->keep_alive_timeout : options_->header_timeout).count();
+  const std::int64_t end = limit > 0 ? since_ms_ + limit : 0;
+  if (!idle || server_.drain_deadline_ms_ == 0) return end;
+  return end == 0 ? server_.drain_deadline_ms_ : std::min(end, server_.drain_deadline_ms_);
+}
+
+Connection::Step Connection::after_wait(Wake wake) {
+  if (wake == Wake::ready) return Step::wait;
+  if (wake == Wake::canceled || exchange_ == nullptr) return Step::close;
+  refused_status_ = 408;
+  server_.stats_.malformed.fetch_add(1, std::memory_order_relaxed);
+  server_.handler_.refused(408, "header_timeout");
+  return Step::refuse;
+}
+
+// After an exchange: true if the connection goes on.
+bool Connection::prepare_next() {
+  server_.stats_.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  if (killed_ || !exchange_->may_persist()) return false;
+  exchange_->next();
+  since_ms_ = server_.loop_.now_ms();
+  if (!exchange_->has_bytes()) release_exchange();
+  return true;
+}
+
+void Connection::release_exchange() noexcept {
+  if (exchange_ == nullptr) return;
+  exchange_->detach();
+  server_.exchanges_.give_back(std::move(exchange_));
+}
+
+}  // namespace weir::http

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/framing.hpp"
+
+#include <limits>
+
+#include "http/characters.hpp"
+
+namespace weir::http {
+
+std::optional<std::uint64_t> parse_content_length(std::string_view value) noexcept {
+  constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
+  if (value.empty()) return std::nullopt;
+  std::uint64_t number = 0;
+  for (const char c : value) {
+    if (!is_digit(c)) return std::nullopt;
+    const auto digit = static_cast<std::uint64_t>(c - '0');
+    if (number > (kMax - digit) / 10) return std::nullopt;
+    number = number * 10 + digit;
+  }
+  return number;
+}
+
+std::optional<Framing> judge_framing(std::span<const Field> fields, int version_minor,
+                                     Duplicates duplicates) noexcept {
+  std::optional<std::uint64_t> length;
+  int codings = 0;
+  for (const Field& field : fields) {
+    if (field.name.size() == 14 && iequals(field.name, "content-length")) {
+      const auto parsed = parse_content_length(field.value);
+      if (!parsed) return std::nullopt;
+      if (length && (duplicates == Duplicates::refuse || *length != *parsed)) return std::nullopt;
+      length = parsed;
+    } else if (field.name.size() == 17 && iequals(field.name, "transfer-encoding")) {
+      if (!iequals(field.value, "chunked")) return std::nullopt;
+      ++codings;
+    }
+  }
+  if (codings == 0) return length ? Framing{BodyKind::length, *length} : Framing{};
+  if (codings > 1 || length || version_minor == 0) return std::nullopt;
+  return Framing{BodyKind::chunked, 0};
+}
+
+bool judge_keep_alive(std::span<const Field> fields, int version_minor) noexcept {
+  bool keep = version_minor >= 1;
+  for (const Field& field : fields) {
+    if (field.name.size() != 10 || !iequals(field.name, "connection")) continue;
+    std::string_view list = field.value;
+    std::string_view member;
+    while (next_member(list, member)) {
+      if (iequals(member, "close")) return false;
+      if (iequals(member, "keep-alive")) keep = true;
+    }
+  }
+  return keep;
+}
+
+}  // namespace weir::http

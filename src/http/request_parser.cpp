@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/request_parser.hpp"
+
+#include <algorithm>
+
+#include "http/characters.hpp"
+#include "http/field_filter.hpp"
+#include "http/framing.hpp"
+#include "http/head_recorder.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::size_t kMethodAndVersionBytes = 64;  // what a first line may hold beside its target
+
+// False as soon as the bytes cannot become a request line: TLS hellos, PROXY headers, garbage.
+bool may_be_a_method(std::string_view line) noexcept {
+  const std::string_view method = line.substr(0, std::min(line.find(' '), kMethodAndVersionBytes));
+  return method.empty() ? line.empty() : is_token(method);
+}
+
+bool is_target_char(char c) noexcept {
+  return static_cast<std::uint8_t>(c) > 0x20 && c != 0x7f && c != '#';
+}
+
+// Names that some servers read as their hyphenated twins (CGI): dropped, so that nobody is fooled.
+bool is_underscore_twin(std::string_view name) noexcept {
+  if (name.find('_') == std::string_view::npos) return false;
+  constexpr std::string_view kTwins[] = {"content_length",    "transfer_encoding", "x_forwarded_for",
+                                         "x_forwarded_proto", "x_forwarded_host",  "x_forwarded_port",
+                                         "x_real_ip",         "proxy_connection",  "x_request_id"};
+  return std::any_of(std::begin(kTwins), std::end(kTwins), [name](std::string_view twin) {
+    if (twin.size() != name.size()) return false;
+    for (std::size_t n = 0; n < name.size(); ++n) {
+      const char c = lower(name[n]);
+      if ((c == '-' ? '_' : c) != twin[n]) return false;
+    }
+    return true;
+  });
+}
+
+bool is_reg_name_char(char c) noexcept {
+  return is_alpha(c) || is_digit(c) || std::string_view("-._~%!$&'()*+;=").find(c) != std::string_view::npos;
+}
+
+bool is_port(std::string_view text) noexcept {
+  return text.size() <= 5 && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+}  // namespace
+
+Method method_of(std::string_view text) noexcept {
+  if (text == "GET") return Method::get;
+  if (text == "HEAD") return Method::head;
+  if (text == "POST") return Method::post;
+  if (text == "PUT") return Method::put;
+  if (text == "DELETE") return Method::delete_;
+  if (text == "OPTIONS") return Method::options;
+  if (text == "PATCH") return Method::patch;
+  return Method::other;
+}
+
+bool is_valid_host(std::string_view host) noexcept {
+  if (host.starts_with('[')) {
+    const std::size_t end = host.find(']');
+    if (end == std::string_view::npos || end == 1) return false;
+    const std::string_view literal = host.substr(1, end - 1);
+    const auto is_literal_char = [](char c) { return hex_value(c) >= 0 || c == ':' || c == '.'; };
+    if (!std::all_of(literal.begin(), literal.end(), is_literal_char)) return false;
+    const std::string_view rest = host.substr(end + 1);
+    return rest.empty() || (rest.front() == ':' && is_port(rest.substr(1)));
+  }
+  const std::size_t colon = host.find(':');
+  const std::string_view name = host.substr(0, colon);
+  if (colon != std::string_view::npos && (name.empty() || !is_port(host.substr(colon + 1)))) return false;
+  return std::all_of(name.begin(), name.end(), is_reg_name_char);
+}
+
+void RequestParser::reset() noexcept {
+  scanner_.reset();
+  refusal_ = {};
+}
+
+RequestParser::State RequestParser::refuse(int status, std::string_view reason) noexcept {
+  refusal_ = {status, reason};
+  return State::refused;
+}
+
+RequestParser::State RequestParser::parse(std::string_view bytes, const ServerOptions& options,
+                                          RequestHead& head) {
+  const HeadScanner::Limits limits{options.target_bytes + kMethodAndVersionBytes, options.header_bytes,
+                                   options.header_count};
+  const HeadScanner::State found = scanner_.scan(bytes, limits);
+  const std::string_view text = bytes.substr(scanner_.begin());
+  if (!may_be_a_method(text.substr(0, kMethodAndVersionBytes)) && !text.starts_with('\r')) {
+    return refuse(400, "malformed_request_line");
+  }
+  switch (found) {
+    case HeadScanner::State::incomplete:
+      return State::incomplete;
+    case HeadScanner::State::malformed:
+      return refuse(400, "malformed_head");
+    case HeadScanner::State::first_line_too_long:
+      return refuse(414, "target_too_long");
+    case HeadScanner::State::too_long:
+      return refuse(431, "head_too_long");
+    case HeadScanner::State::too_many_fields:
+      return refuse(431, "too_many_fields");
+    case HeadScanner::State::complete:
+      break;
+  }
+  const std::string_view whole = text.substr(0, scanner_.end() - scanner_.begin());
+  if (!check_first_line(whole.substr(0, whole.find('\r')), options)) return State::refused;
+  HeadRecorder<true> recorder(head.fields);
+  if (!recorder.record(whole)) return refuse(400, "malformed_head");
+  head.method_text = recorder.method;
+  head.method = method_of(recorder.method);
+  head.target = recorder.target;
+  head.version_minor = recorder.version - 10;
+  std::erase_if(head.fields, [](const Field& field) { return is_underscore_twin(field.name); });
+  const bool good =
+      check_target(head) && check_host(head) && check_framing(head, options) && check_expectation(head);
+  return good ? State::complete : State::refused;
+}
+
+// Beast says only "bad version" or "bad target": the right status has to be read off the line itself.
+bool RequestParser::check_first_line(std::string_view line, const ServerOptions& options) noexcept {
+  const std::size_t first = line.find(' ');
+  const std::size_t last = line.rfind(' ');
+  if (first == std::string_view::npos || first == last) {
+    refuse(400, "malformed_request_line");
+    return false;
+  }
+  const std::string_view method = line.substr(0, first);
+  const std::string_view target = line.substr(first + 1, last - first - 1);
+  const std::string_view version = line.substr(last + 1);
+  const bool has_form = version.size() == 8 && version.starts_with("HTTP/") && is_digit(version[5]) &&
+                        version[6] == '.' && is_digit(version[7]);
+  if (!has_form || !is_token(method) || target.empty() ||
+      !std::all_of(target.begin(), target.end(), is_target_char)) {
+    refuse(400, "malformed_request_line");
+  } else if (version != "HTTP/1.1" && version != "HTTP/1.0") {
+    refuse(505, "version_not_supported");
+  } else if (method == "CONNECT" || method == "TRACE") {
+    refuse(405, "method_not_allowed");
+  } else if (target.size() > options.target_bytes) {
+    refuse(414, "target_too_long");
+  } else {
+    return true;
+  }
+  return false;
+}
+
+bool RequestParser::check_target(RequestHead& head) noexcept {
+  std::string_view rest = head.target;
+  head.authority = {};
+  if (rest == "*") {
+    head.path = rest;
+    head.query = {};
+    if (head.method == Method::options) return true;
+    refuse(400, "bad_target");
+    return false;
+  }
+  if (!rest.starts_with('/')) {
+    const std::size_t slashes = rest.find("://");
+    const std::string_view scheme = rest.substr(0, slashes);
+    const bool is_http =
+        slashes != std::string_view::npos && (iequals(scheme, "http") || iequals(scheme, "https"));
+    rest.remove_prefix(is_http ? slashes + 3 : 0);
+    head.authority = rest.substr(0, rest.find_first_of("/?"));
+    rest.remove_prefix(head.authority.size());
+    if (!is_http || head.authority.empty() || !is_valid_host(head.authority)) {
+      refuse(400, "bad_target");
+      return false;
+    }
+  }
+  const std::size_t mark = rest.find('?');
+  head.path = mark == 0 || rest.empty() ? std::string_view("/") : rest.substr(0, mark);
+  head.query = mark == std::string_view::npos ? std::string_view{} : rest.substr(mark + 1);
+  return true;
+}
+
+bool RequestParser::check_host(RequestHead& head) noexcept {
+  int hosts = 0;
+  std::string_view host;
+  for (const Field& field : head.fields) {
+    if (field.name.size() != 4 || !iequals(field.name, "host")) continue;
+    ++hosts;
+    host = field.value;
+  }
+  if (hosts > 1 || (hosts == 0 && head.version_minor >= 1) || !is_valid_host(host)) {
+    refuse(400, "bad_host");
+    return false;
+  }
+  if (head.authority.empty()) head.authority = host;  // an absolute target overrules Host (RFC 9112 3.2.2)
+  return true;
+}
+
+bool RequestParser::check_framing(RequestHead& head, const ServerOptions& options) noexcept {
+  const auto framing = judge_framing(head.fields, head.version_minor, Duplicates::refuse);
+  if (!framing || FieldFilter::nominations_exceed_limit(head.fields)) {
+    refuse(400, framing ? "too_many_connection_options" : "bad_framing");
+    return false;
+  }
+  if (framing->kind == BodyKind::length && framing->length > options.body_bytes) {
+    refuse(413, "body_too_large");
+    return false;
+  }
+  head.framing = *framing;
+  head.keep_alive = judge_keep_alive(head.fields, head.version_minor);
+  return true;
+}
+
+bool RequestParser::check_expectation(RequestHead& head) noexcept {
+  head.expects_continue = false;
+  if (head.version_minor == 0) return true;  // ignored there (RFC 9110 10.1.1)
+  for (const Field& field : head.fields) {
+    if (field.name.size() != 6 || !iequals(field.name, "expect")) continue;
+    if (!iequals(field.value, "100-continue")) {
+      refuse(417, "unknown_expectation");
+      return false;
+    }
+    head.expects_continue = true;
+  }
+  const bool has_body = head.framing.kind == BodyKind::chunked || head.framing.length > 0;
+  head.expects_continue = head.expects_continue && has_body;
+  return true;
+}
+
+}  // namespace weir::http

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/response_writer.hpp"
+
+#include <boost/beast/http/status.hpp>
+#include <charconv>
+
+namespace weir::http {
+namespace {
+
+void append_number(std::string& out, std::uint64_t number, int base) {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof digits, number, base).ptr;
+  out.append(digits, static_cast<std::size_t>(end - digits));
+}
+
+}  // namespace
+
+std::string_view reason_phrase(int status) noexcept {
+  const auto text = boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(status));
+  return text.starts_with("<unknown") ? std::string_view("Unknown")
+                                      : std::string_view(text.data(), text.size());
+}
+
+void ResponseWriter::begin(Client client) noexcept {
+  client_ = client;
+  body_bytes_ = 0;
+  status_ = 0;
+  chunked_ = has_body_ = finished_ = false;
+}
+
+ResponseWriter::Persistence ResponseWriter::start(int status, std::string_view reason,
+                                                  std::string_view field_lines, Framing body,
+                                                  Persistence wanted) {
+  status_ = status;
+  const bool may_have_body = status != 204 && status != 304 && status >= 200;
+  has_body_ = may_have_body && client_.method != Method::head && body.kind != BodyKind::none;
+  const bool streamed = body.kind == BodyKind::chunked || body.kind == BodyKind::until_close;
+  chunked_ = has_body_ && streamed && client_.version_minor >= 1;
+  if (has_body_ && streamed && !chunked_) wanted = Persistence::close;
+
+  buffer_ += "HTTP/1.1 ";
+  append_number(buffer_, static_cast<std::uint64_t>(status), 10);
+  buffer_ += ' ';
+  buffer_ += reason;
+  buffer_ += "\r\n";
+  buffer_ += field_lines;
+  if (chunked_) {
+    buffer_ += "Transfer-Encoding: chunked\r\n";
+  } else if (body.kind == BodyKind::length && (may_have_body || status == 304)) {
+    // Also for HEAD and 304, where it tells the length that GET would have had.
+    buffer_ += "Content-Length: ";
+    append_number(buffer_, body.length, 10);
+    buffer_ += "\r\n";
+  } else if (body.kind == BodyKind::none && may_have_body && client_.method != Method::head) {
+    buffer_ += "Content-Length: 0\r\n";
+  }
+  if (wanted == Persistence::close) {
+    buffer_ += "Connection: close\r\n";
+  } else if (client_.version_minor == 0) {
+    buffer_ += "Connection: keep-alive\r\n";
+  }
+  buffer_ += "\r\n";
+  return wanted;
+}
+
+void ResponseWriter::append(std::string_view bytes) {
+  if (!has_body_ || bytes.empty()) return;  // an empty chunk would end the body
+  body_bytes_ += bytes.size();
+  if (!chunked_) {
+    buffer_ += bytes;
+    return;
+  }
+  append_number(buffer_, bytes.size(), 16);
+  buffer_ += "\r\n";
+  buffer_ += bytes;
+  buffer_ += "\r\n";
+}
+
+void ResponseWriter::finish() {
+  if (chunked_ && !finished_) buffer_ += "0\r\n\r\n";
+  finished_ = true;
+}
+
+void ResponseWriter::sent(std::size_t bytes) noexcept {
+  sent_ += bytes;
+  if (sent_ < buffer_.size()) return;
+  buffer_.clear();
+  sent_ = 0;
+}
+
+void ResponseWriter::release() noexcept {
+  buffer_.clear();
+  sent_ = 0;
+  if (buffer_.capacity() > kKeptBytes) std::string().swap(buffer_);
+}
+
+}  // namespace weir::http

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/server.hpp"
+
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include "http/connection.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::int64_t kRetryMs = 50;        // how soon a paused worker tries to accept again
+constexpr std::int64_t kIdleDrainMs = 1000;  // what an idle connection is given to send one more request
+
+}  // namespace
+
+Server::Server(net::EventLoop& loop, Handler& handler, std::shared_ptr<ConnectionBudget> budget,
+               std::shared_ptr<const ServerOptions> options)
+    : loop_(loop),
+      handler_(handler),
+      budget_(std::move(budget)),
+      options_(std::move(options)),
+      exchanges_(loop),
+      retry_(loop.wheel(), [](void* self) { static_cast<Server*>(self)->resume_accepting(); }, this) {}
+
+Server::~Server() {
+  stop();
+}
+
+Result<std::uint16_t> Server::listen(const std::string& address, std::uint16_t port) {
+  const net::ListeningSocket::Receiver receiver{
+      [](void* self, net::ListeningSocket& socket) { static_cast<Server*>(self)->accept_from(socket); },
+      this};
+  WEIR_TRY(auto socket, net::ListeningSocket::open(loop_, address, port, receiver));
+  sockets_.push_back(std::move(socket));
+  return sockets_.back()->port();
+}
+
+void Server::set_options(std::shared_ptr<const ServerOptions> options) {
+  options_ = std::move(options);
+}
+
+void Server::accept_from(net::ListeningSocket& socket) {
+  while (!paused_) {
+    // At the cap clients wait in the kernel's queue rather than being turned away.
+    if (budget_->open() >= static_cast<std::int64_t>(options_->connections)) return pause_accepting();
+    net::PeerAddress peer;
+    const auto descriptor = socket.accept(peer);
+    if (!descriptor && net::would_block(descriptor.error())) return;
+    if (!descriptor) return pause_accepting();  // out of descriptors or memory
+    adopt(*descriptor, peer);
+  }
+}
+
+void Server::adopt(int descriptor, const net::PeerAddress& peer) {
+  const auto verdict = budget_->take(peer.address, options_->connections, options_->connections_per_address);
+  if (verdict != ConnectionBudget::Verdict::granted) {
+    stats_.rejected.fetch_add(1, std::memory_order_relaxed);
+    ::close(descriptor);
+    return;
+  }
+  stats_.accepted.fetch_add(1, std::memory_order_relaxed);
+  stats_.open_connections.fetch_add(1, std::memory_order_relaxed);
+  auto connection = std::make_unique<Connection>(*this, descriptor, peer);
+  connection->next_ = first_;
+  if (first_ != nullptr) first_->slot_ = &connection->next_;
+  connection->slot_ = &first_;
+  first_ = connection.get();
+  boost::asio::co_spawn(loop_.io(), Connection::run(std::move(connection)), boost::asio::detached);
+}
+
+void Server::forget(Connection& connection) noexcept {
+  if (connection.slot_ != nullptr) {
+    *connection.slot_ = connection.next_;
+    if (connection.next_ != nullptr) connection.next_->slot_ = connection.slot_;
+  }
+  budget_->give_back(connection.peer_.address);
+  stats_.open_connections.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Server::pause_accepting() noexcept {
+  paused_ = true;
+  stats_.pauses.fetch_add(1, std::memory_order_relaxed);
+  retry_.arm(loop_.now_ms() + kRetryMs);
+}
+
+void Server::resume_accepting() {
+  paused_ = false;
+  for (const auto& socket : sockets_) accept_from(*socket);
+}
+
+void Server::drain() {
+  if (draining_) return;
+  resume_accepting();  // what the kernel accepted for us would be reset otherwise
+  sockets_.clear();
+  retry_.disarm();
+  draining_ = true;
+  drain_deadline_ms_ = loop_.now_ms() + kIdleDrainMs;
+  for (Connection* connection = first_; connection != nullptr;) {
+    Connection* next = connection->next_;
+    connection->look_again();
+    connection = next;
+  }
+}
+
+void Server::stop() noexcept {
+  sockets_.clear();
+  retry_.disarm();
+  draining_ = true;
+  std::vector<Connection*> connections;
+  for (Connection* connection = first_; connection != nullptr; connection = connection->next_) {
+    connections.push_back(connection);
+  }
+  for (Connection* connection : connections) connection->kill();
+}
+
+}  // namespace weir::http

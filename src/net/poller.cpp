@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/poller.hpp"
+
+#include <boost/system/system_error.hpp>
+#include <cerrno>
+
+namespace weir::net {
+namespace {
+
+int make_epoll_set() {
+  const int descriptor = ::epoll_create1(EPOLL_CLOEXEC);
+  if (descriptor < 0) {
+    throw boost::system::system_error(errno, boost::system::system_category(), "epoll_create1");
+  }
+  return descriptor;
+}
+
+}  // namespace
+
+Poller::Poller(boost::asio::io_context& io) : set_(io, make_epoll_set()) {}
+
+Result<void> Poller::add(int descriptor, Pollable& pollable) noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.data.ptr = &pollable;
+  if (::epoll_ctl(set_.native_handle(), EPOLL_CTL_ADD, descriptor, &event) == 0) return {};
+  return error_code(errno, boost::system::system_category());
+}
+
+void Poller::remove(int descriptor, Pollable& pollable) noexcept {
+  epoll_event unused{};
+  if (set_.is_open()) ::epoll_ctl(set_.native_handle(), EPOLL_CTL_DEL, descriptor, &unused);
+  // Its event may still stand in the batch being delivered.
+  for (int n = 0; n < batch_size_; ++n) {
+    if (batch_[static_cast<std::size_t>(n)].data.ptr == &pollable)
+      batch_[static_cast<std::size_t>(n)].data.ptr = nullptr;
+  }
+}
+
+void Poller::start() {
+  wait();
+}
+
+void Poller::stop() noexcept {
+  error_code ignored;
+  set_.cancel(ignored);
+}
+
+void Poller::wait() {
+  set_.async_wait(boost::asio::posix::stream_descriptor::wait_read, [this](error_code failed) {
+    if (failed) return;
+    dispatch();
+    wait();
+  });
+}
+
+void Poller::dispatch() {
+  // A full batch means that more is waiting; wait() sees that, since re-arming an epoll set that is ready
+  // reports it again. Other handlers of the io_context get their turn in between.
+  batch_size_ = ::epoll_wait(set_.native_handle(), batch_.data(), kBatch, 0);
+  for (int n = 0; n < batch_size_; ++n) {
+    const epoll_event& event = batch_[static_cast<std::size_t>(n)];
+    static_cast<Pollable*>(event.data.ptr)->note(event.events);
+  }
+  for (int n = 0; n < batch_size_; ++n) {
+    void* pollable = batch_[static_cast<std::size_t>(n)].data.ptr;
+    if (pollable != nullptr) static_cast<Pollable*>(pollable)->deliver();
+  }
+  batch_size_ = 0;
+}
+
+}  // namespace weir::net

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sockets of one worker: an edge-triggered epoll set of its own behind a single Asio descriptor. Each
+// socket is registered once for all events; a wait then costs no system call (Asio's own async_wait costs an
+// epoll_ctl per wait, 2 of 6.3 calls per proxied request). One thread only.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <cstdint>
+
+#include "weir/base/result.hpp"
+
+namespace weir::net {
+
+class Poller;
+
+// Something with a descriptor in the set.
+class Pollable {
+ public:
+  Pollable(const Pollable&) = delete;
+  Pollable& operator=(const Pollable&) = delete;
+
+ protected:
+  Pollable() = default;
+  virtual ~Pollable() = default;
+
+ private:
+  friend class Poller;
+  // First for the whole batch: take note of the events (epoll bits), call nobody. So whoever is called sees
+  // the latest state of every other socket, too.
+  virtual void note(std::uint32_t events) noexcept = 0;
+  // Then one by one: act on what was noted. May destroy any Pollable, this one included.
+  virtual void deliver() = 0;
+};
+
+class Poller {
+ public:
+  // Throws boost::system::system_error without descriptors (start-up only).
+  explicit Poller(boost::asio::io_context& io);
+
+  // Registers for reading, writing and hang-up, edge-triggered. The first event comes by itself if the
+  // descriptor is ready already. The Pollable must call remove() before its descriptor is closed.
+  Result<void> add(int descriptor, Pollable& pollable) noexcept;
+  void remove(int descriptor, Pollable& pollable) noexcept;
+
+  void start();
+  void stop() noexcept;
+
+ private:
+  static constexpr int kBatch = 128;
+  void wait();
+  void dispatch();
+
+  boost::asio::posix::stream_descriptor set_;
+  std::array<epoll_event, kBatch> batch_;
+  int batch_size_ = 0;
+};
+
+}  // namespace weir::net

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/stream.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace weir::net {
+namespace {
+
+error_code last_error() noexcept {
+  return {errno, boost::system::system_category()};
+}
+
+boost::asio::awaitable<Wake> at_once(Wake wake) {
+  co_return wake;
+}
+
+}  // namespace
+
+bool would_block(const error_code& error) noexcept {
+  return error == boost::system::errc::operation_would_block ||
+         error == boost::system::errc::resource_unavailable_try_again;
+}
+
+Stream::Stream(EventLoop& loop, int descriptor, bool connected)
+    : loop_(loop), waiter_(loop.wheel()), descriptor_(descriptor), writable_(connected) {
+  if (!loop.poller().add(descriptor, *this)) broken_ = readable_ = writable_ = true;
+}
+
+Stream::~Stream() {
+  close();
+}
+
+Result<std::size_t> Stream::try_read(std::span<char> into) noexcept {
+  if (!readable_) return make_error_code(boost::system::errc::operation_would_block);
+  ssize_t got = 0;
+  do {
+    got = ::recv(descriptor_, into.data(), into.size(), MSG_DONTWAIT);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) {
+    const error_code failed = last_error();
+    if (would_block(failed)) readable_ = false;
+    return failed;
+  }
+  // A short read emptied the socket: the next byte makes a new event. An end that was noted stays to be read.
+  const auto bytes = static_cast<std::size_t>(got);
+  if (bytes > 0 && bytes < into.size() && !peer_ended_ && !broken_) readable_ = false;
+  return bytes;
+}
+
+Result<std::size_t> Stream::try_write(std::string_view bytes) noexcept {
+  if (!writable_) return std::size_t{0};
+  ssize_t taken = 0;
+  do {
+    taken = ::send(descriptor_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  } while (taken < 0 && errno == EINTR);
+  if (taken < 0) {
+    const error_code failed = last_error();
+    if (!would_block(failed)) return failed;
+    taken = 0;
+  }
+  if (static_cast<std::size_t>(taken) < bytes.size()) writable_ = false;
+  return static_cast<std::size_t>(taken);
+}
+
+void Stream::shutdown_write() noexcept {
+  if (open()) ::shutdown(descriptor_, SHUT_WR);
+}
+
+boost::asio::awaitable<Wake> Stream::wait(Interest interest, std::int64_t deadline_ms) {
+  if (canceled_ || !open()) return at_once(Wake::canceled);
+  const bool ready =
+      (interest != Interest::write && may_read()) || (interest != Interest::read && may_write());
+  if (ready) return at_once(Wake::ready);
+  interest_ = interest;
+  return waiter_.wait(deadline_ms);
+}
+
+void Stream::cancel() {
+  canceled_ = true;
+  waiter_.wake(Wake::canceled);
+}
+
+void Stream::nudge() {
+  waiter_.wake(Wake::ready);
+}
+
+error_code Stream::connect_error() const noexcept {
+  int pending = 0;
+  socklen_t size = sizeof pending;
+  if (::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &pending, &size) != 0) return last_error();
+  return {pending, boost::system::system_category()};
+}
+
+bool Stream::has_unread_bytes() noexcept {
+  char byte = 0;
+  const ssize_t got = ::recv(descriptor_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+  if (got >= 0 || !would_block(last_error())) return true;
+  readable_ = false;
+  return false;
+}
+
+void Stream::close() noexcept {
+  if (!open()) return;
+  loop_.poller().remove(descriptor_, *this);
+  ::close(descriptor_);
+  descriptor_ = -1;
+}
+
+void Stream::reset() noexcept {
+  if (!open()) return;
+  const linger hard{1, 0};
+  ::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+  close();
+}
+
+void Stream::note(std::uint32_t events) noexcept {
+  if ((events & (EPOLLERR | EPOLLHUP)) != 0) broken_ = true;
+  if ((events & EPOLLRDHUP) != 0) peer_ended_ = true;
+  if ((events & (EPOLLIN | EPOLLRDHUP)) != 0 || broken_) readable_ = true;
+  if ((events & EPOLLOUT) != 0 || broken_) writable_ = true;
+}
+
+void Stream::deliver() {
+  if (!waiter_.waiting()) {
+    if (observer_.call != nullptr) observer_.call(observer_.context);
+    return;
+  }
+  const bool wanted =
+      (interest_ != Interest::write && may_read()) || (interest_ != Interest::read && may_write());
+  if (wanted) waiter_.wake(Wake::ready);
+}
+
+}  // namespace weir::net
