@@ -149,9 +149,9 @@ class Weir:
         return "".join((self.folder.path / name).read_text(errors="replace")[-6000:] for name in ("stdout", "stderr"))
 
     def lines(self, *words):
-        """Output lines that contain every word, from stdout, then stderr."""
+        """Output lines that contain every word in any case, from stdout, then stderr."""
         text = "\n".join((self.folder.path / name).read_text(errors="replace") for name in ("stdout", "stderr"))
-        return [line for line in text.splitlines() if all(word in line for word in words)]
+        return [line for line in text.splitlines() if all(word.lower() in line.lower() for word in words)]
 
     def records(self, *words):
         """The JSON lines among them, parsed."""
