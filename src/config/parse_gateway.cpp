@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "config/parse.hpp"
+
+namespace weir::config {
+
+namespace {
+
+constexpr std::string_view kNone[] = {"none"};
+constexpr std::string_view kFalse[] = {"false"};
+
+void parse_listen(Section& root, Document& document) {
+  const Node* const list = root.find("listen");
+  if (list == nullptr) {
+    document.listeners.push_back({{"127.0.0.1", 8080}, root.at(), "listen"});
+    return;
+  }
+  if (list->kind != Node::Kind::sequence || list->items.empty()) {
+    root.error("listen", "needs a list such as [{address: \"0.0.0.0:8080\"}]");
+    return;
+  }
+  for (std::size_t n = 0; n < list->items.size(); ++n) {
+    Section item(list->items[n], "listen[" + std::to_string(n) + "]", root.context());
+    HostPort address;
+    if (item.host_port("address", address)) {
+      document.listeners.push_back(
+          {{address.host, address.port}, item.at("address"), item.path_of("address")});
+    } else if (item.find("address") == nullptr) {
+      item.error("address", "is missing; write one such as \"0.0.0.0:8080\"");
+    }
+    item.not_supported("tls", kNone);
+    item.not_supported("proxy_protocol", kFalse);
+    item.finish();
+  }
+}
+
+void parse_admin(Section& root, Document& document) {
+  const Node* const node = root.find("admin");
+  if (node == nullptr) return;
+  Section admin(*node, "admin", root.context());
+  HostPort address;
+  if (admin.host_port("address", address)) {
+    document.admin = {{address.host, address.port}, admin.at("address"), "admin.address"};
+  }
+  admin.text("token", document.admin_token);
+  read_secret_file(admin, "token_file", document.weir_file, document.admin_token);
+  admin.not_supported("tls", kNone);
+  admin.finish();
+}
+
+void parse_client_address(Section& root, Document& document) {
+  if (const Node* const list = root.find("trusted_proxies")) {
+    std::vector<identity::Cidr> blocks;
+    root.cidrs("trusted_proxies", blocks);
+    for (std::size_t n = 0; n < blocks.size() && n < list->items.size(); ++n) {
+      document.trusted_proxies.push_back({blocks[n], list->items[n].at, "trusted_proxies"});
+    }
+  }
+  const Node* const node = root.find("client_address");
+  if (node == nullptr) return;
+  Section section(*node, "client_address", root.context());
+  std::int64_t prefix = 0;
+  if (section.count("ipv4_prefix", prefix, {8, 32})) document.ipv4_prefix = static_cast<int>(prefix);
+  if (section.count("ipv6_prefix", prefix, {16, 128})) document.ipv6_prefix = static_cast<int>(prefix);
+  section.finish();
+}
+
+void parse_paths(Section& root, Document& document) {
+  const Node* const node = root.find("paths");
+  if (node == nullptr) return;
+  Section section(*node, "paths", root.context());
+  static constexpr Word<bool> forward[] = {{"raw", false}, {"normal", true}};
+  static constexpr Word<bool> slash[] = {{"reject", false}, {"keep", true}};
+  section.word("forward", document.paths.forward_normal, forward);
+  section.word("encoded_slash", document.paths.keep_encoded_slash, slash);
+  std::vector<std::string> folds;
+  section.texts("fold", folds);
+  for (const std::string& fold : folds) {
+    if (fold == "case") {
+      document.paths.fold_case = true;
+    } else if (fold == "trailing_slash") {
+      document.paths.fold_trailing_slash = true;
+    } else {
+      section.error("fold", "`" + fold + "` is not one of case or trailing_slash");
+    }
+  }
+  section.finish();
+}
+
+void parse_workers(Section& root, Document& document) {
+  const Node* const node = root.find("workers");
+  if (node == nullptr || (node->kind == Node::Kind::scalar && node->text == "auto")) return;
+  std::int64_t workers = 0;
+  if (root.count("workers", workers, {1, 256})) document.workers = static_cast<std::size_t>(workers);
+}
+
+}  // namespace
+
+bool read_secret_file(Section& section, std::string_view key, const std::string& weir_file,
+                      std::string& out) {
+  std::string name;
+  if (!section.text(key, name)) return false;
+  std::string why;
+  const std::string path = beside(weir_file, name);
+  const std::optional<std::string> bytes = section.context().files.read(path, why);
+  if (!bytes) {
+    section.error(key, "cannot read " + path + ": " + why);
+    return false;
+  }
+  const std::string first = bytes->substr(0, bytes->find_first_of("\r\n"));
+  if (first.empty()) {
+    section.error(key, path + " has an empty first line; the secret is expected there");
+    return false;
+  }
+  out = first;
+  return true;
+}
+
+void parse_gateway(Section& root, Document& document) {
+  if (root.text("node", document.node.value)) document.node.at = root.at("node");
+  parse_workers(root, document);
+  parse_listen(root, document);
+  parse_admin(root, document);
+  parse_client_address(root, document);
+  parse_paths(root, document);
+  std::string quotas;
+  if (root.text("quotas", quotas)) document.quotas_file = beside(document.weir_file, quotas);
+}
+
+void parse_weir(const Node& tree, Document& document, Context& context) {
+  Section root(tree, "", context);
+  std::int64_t version = 1;
+  root.count("version", version, {1, 1});
+  parse_gateway(root, document);
+  parse_auth(root, document);
+  parse_identity(root, document);
+  parse_classes(root, document);
+  parse_upstreams(root, document);
+  parse_routes(root, document);
+  parse_store(root, document);
+  parse_client_limits(root, document);
+  parse_answers(root, document);
+  parse_log(root, document);
+  root.finish();
+}
+
+}  // namespace weir::config

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// `store`: where counters live. The URL is taken apart here and never shown: it may carry a password.
+#include "config/parse.hpp"
+
+namespace weir::config {
+
+namespace {
+
+using store::StoreKind;
+using store::StoreOptions;
+
+constexpr std::string_view kNone[] = {"none"};
+constexpr std::string_view kUrlForm =
+    "is not a store URL; write redis://host:port/0 or unix:///path/to/socket";
+
+// redis://[user:password@]host[:port][/db]. False if it is none.
+bool read_redis_url(std::string_view rest, StoreOptions& store) {
+  if (const std::size_t at = rest.rfind('@'); at != std::string_view::npos) {
+    const std::string_view who = rest.substr(0, at);
+    const std::size_t colon = who.find(':');
+    store.username = std::string(who.substr(0, colon));
+    if (colon != std::string_view::npos) store.password = std::string(who.substr(colon + 1));
+    rest.remove_prefix(at + 1);
+  }
+  const std::size_t slash = rest.find('/');
+  if (slash != std::string_view::npos && slash + 1 < rest.size()) {
+    std::string ignored;
+    const std::optional<std::int64_t> database = parse_count(rest.substr(slash + 1), ignored);
+    if (!database || *database > 65535) return false;
+    store.database = static_cast<int>(*database);
+  }
+  std::string address(rest.substr(0, slash));
+  const bool has_port =
+      address.find(':', address.find(']') == std::string::npos ? 0 : address.find(']')) != std::string::npos;
+  if (!has_port) address += ":6379";
+  std::string ignored;
+  const std::optional<HostPort> target = parse_host_port(address, ignored);
+  if (!target) return false;
+  store.host = target->host;
+  store.port = target->port;
+  return true;
+}
+
+void read_url(Section& section, StoreOptions& store) {
+  std::string url;
+  if (!section.text("url", url)) return;
+  constexpr std::string_view redis = "redis://";
+  constexpr std::string_view unix_socket = "unix://";
+  if (url.starts_with(unix_socket) && url.size() > unix_socket.size() && url[unix_socket.size()] == '/') {
+    store.unix_path = url.substr(unix_socket.size());
+    return;
+  }
+  if (url.starts_with("rediss://")) {
+    section.error("url", "TLS to the store is not supported by this version; write redis://");
+    return;
+  }
+  const bool good = url.starts_with(redis) && read_redis_url(url.substr(redis.size()), store);
+  if (!good) section.error("url", std::string(kUrlForm));
+}
+
+void read_password(Section& section, const std::string& weir_file, StoreOptions& store) {
+  if (section.text("password", store.password)) {
+    const Node* const node = section.find("password");
+    if (!node->written) {
+      section.context().diagnostics.warning(node->at, "store.password",
+                                            "stands in the file in the clear; use password_file or ${NAME}");
+    }
+  }
+  read_secret_file(section, "password_file", weir_file, store.password);
+}
+
+void read_counting(Section& section) {
+  enum class Counting : std::uint8_t { exact, automatic, leased };
+  static constexpr Word<Counting> words[] = {
+      {"auto", Counting::automatic}, {"exact", Counting::exact}, {"leased", Counting::leased}};
+  Counting counting = Counting::exact;
+  if (!section.word("counting", counting, words)) return;
+  if (counting == Counting::leased) {
+    section.error("counting", "`leased` is not supported by this version; write exact or auto");
+  }
+  if (counting == Counting::automatic) {
+    section.context().diagnostics.note(section.at("counting"), "store.counting",
+                                       "`auto` means exact in this version: one store call per request");
+  }
+}
+
+}  // namespace
+
+void parse_store(Section& root, Document& document) {
+  document.store_at = root.at("store");
+  const Node* const node = root.find("store");
+  if (node == nullptr) return;
+  StoreOptions& store = document.store;
+  Section section(*node, "store", root.context());
+  static constexpr Word<StoreKind> kinds[] = {{"memory", StoreKind::memory}, {"redis", StoreKind::redis}};
+  section.word("kind", store.kind, kinds);
+  std::int64_t count = 0;
+  if (section.count("max_keys", count, {64, 100'000'000})) store.max_keys = static_cast<std::size_t>(count);
+  if (section.count("instances", count, {1, 10'000})) store.instances = static_cast<std::size_t>(count);
+  Milliseconds long_after = store.long_after;
+  section.duration("long_after", long_after, {std::chrono::seconds(1), std::chrono::hours(24)});
+  store.long_after = std::chrono::duration_cast<std::chrono::seconds>(long_after);
+  section.duration("timeout", store.timeout, {Milliseconds{1}, std::chrono::seconds(5)});
+  read_url(section, store);
+  section.text("username", store.username);
+  read_password(section, document.weir_file, store);
+  read_counting(section);
+  for (const std::string_view later : {"tls", "sentinel", "lease", "parent"}) {
+    section.not_supported(later, kNone);
+  }
+  if (store.kind == StoreKind::memory) {
+    for (const std::string_view redis_only : {"url", "username", "password", "password_file"}) {
+      if (section.find(redis_only) != nullptr) section.error(redis_only, "is for kind: redis");
+    }
+  } else if (section.find("url") == nullptr) {
+    section.error("url", "is missing; kind: redis needs one such as redis://127.0.0.1:6379/0");
+  }
+  section.finish();
+}
+
+}  // namespace weir::config

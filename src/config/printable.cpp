@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <boost/json.hpp>
+
+#include "config/compile.hpp"
+#include "config/resolve.hpp"
+
+namespace weir::config {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kHidden = "***";
+constexpr std::size_t kMostOverrides = 1000;  // of one layer; a list of 100,000 is no reading
+
+std::string ms(std::int64_t value) {
+  return std::to_string(value) + "ms";
+}
+std::string ms(std::chrono::milliseconds value) {
+  return value.count() == 0 ? "none" : ms(value.count());
+}
+std::string text_of(const pipeline::Listener& one) {
+  return one.host + ":" + std::to_string(one.port);
+}
+
+json::value secret(const std::string& value) {
+  return value.empty() ? json::value(nullptr) : json::value(json::string(kHidden));
+}
+
+json::array texts(const std::vector<std::string>& list) {
+  json::array out;
+  for (const std::string& one : list) out.emplace_back(one);
+  return out;
+}
+
+json::object gateway(const pipeline::Runtime& runtime) {
+  json::object out;
+  out["node"] = runtime.node;
+  out["workers"] = runtime.workers == 0 ? json::value("auto") : json::value(runtime.workers);
+  json::array listeners;
+  for (const auto& one : runtime.listeners) listeners.emplace_back(text_of(one));
+  out["listen"] = std::move(listeners);
+  out["admin"] = {{"address", text_of(runtime.admin)}, {"token", secret(runtime.admin_token)}};
+  return out;
+}
+
+json::object store_of(const store::StoreOptions& store) {
+  json::object out;
+  if (store.kind == store::StoreKind::memory) {
+    return {{"kind", "memory"}, {"max_keys", store.max_keys}, {"instances", store.instances}};
+  }
+  out["kind"] = "redis";
+  out["server"] = store.unix_path.empty() ? store.host + ":" + std::to_string(store.port) : store.unix_path;
+  out["database"] = store.database;
+  out["username"] = store.username;
+  out["password"] = secret(store.password);
+  out["timeout"] = ms(store.timeout);
+  out["instances"] = store.instances;
+  out["long_after"] = std::to_string(store.long_after.count()) + "s";
+  return out;
+}
+
+json::array upstreams(const pipeline::Runtime& runtime) {
+  json::array out;
+  for (const auto& cluster : runtime.clusters) {
+    json::array endpoints;
+    for (const auto& one : cluster.endpoints)
+      endpoints.emplace_back(one.host + ":" + std::to_string(one.port));
+    out.push_back(
+        {{"name", cluster.name},
+         {"endpoints", std::move(endpoints)},
+         {"balance", cluster.balance == upstream::Balance::round_robin ? "round_robin" : "least_request"},
+         {"timeout",
+          {{"connect", ms(cluster.connect_timeout)},
+           {"response", ms(cluster.response_timeout)},
+           {"idle", ms(cluster.idle_timeout)},
+           {"total", ms(cluster.total_timeout)}}},
+         {"keep_alive", ms(cluster.keep_alive)},
+         {"idle_connections", cluster.idle_connections}});
+  }
+  return out;
+}
+
+json::object server_of(const http::ServerOptions& server, std::int64_t drain_ms) {
+  return {{"limits",
+           {{"header_bytes", server.header_bytes},
+            {"header_count", server.header_count},
+            {"target_bytes", server.target_bytes},
+            {"body_bytes", server.body_bytes},
+            {"connections", server.connections},
+            {"connections_per_address", server.connections_per_address}}},
+          {"timeouts",
+           {{"header", ms(server.header_timeout)},
+            {"body_idle", ms(server.body_idle_timeout)},
+            {"keep_alive", ms(server.keep_alive_timeout)},
+            {"total", ms(server.total_timeout)},
+            {"write", ms(server.write_timeout)},
+            {"drain", ms(drain_ms)}}}};
+}
+
+json::value limit_of(const LayerSpec& layer, const LimitSpec& spec, const LimitSpec* inherited) {
+  Diagnostics unheard;
+  for (std::uint32_t n = 0; n <= spec.at.file; ++n) unheard.add_file("");
+  const std::optional<limit::Policy> policy = resolve(layer, spec, inherited, unheard);
+  if (!policy) return nullptr;
+  if (policy->access == limit::Access::unlimited) return "unlimited";
+  if (policy->access == limit::Access::blocked) return "blocked";
+  json::object out{{"limit", policy->terms.limit},
+                   {"window", policy->calendar == limit::CalendarUnit::day     ? std::string("day")
+                              : policy->calendar == limit::CalendarUnit::month ? std::string("month")
+                                                                               : ms(policy->terms.window_ms)},
+                   {"algorithm", std::string(limit::name_of(policy->terms.algorithm))}};
+  if (is_bucket(policy->terms.algorithm)) out["burst"] = policy->terms.burst;
+  if (policy->enforcement == limit::Enforcement::shadow) out["mode"] = "shadow";
+  return out;
+}
+
+json::object layer_of(const LayerSpec& layer) {
+  json::array key;
+  for (const LocatedText& one : layer.key) key.emplace_back(one.value);
+  json::object out{{"name", layer.name}, {"key", std::move(key)}};
+  const LimitSpec* const fallback = layer.fallback ? &*layer.fallback : nullptr;
+  if (fallback != nullptr) out["default"] = limit_of(layer, *fallback, nullptr);
+  if (layer.anonymous) out["anonymous"] = limit_of(layer, *layer.anonymous, fallback);
+  json::object tiers;
+  for (const KeyedLimit& tier : layer.tiers) tiers[tier.value] = limit_of(layer, tier.limit, fallback);
+  if (!tiers.empty()) out["tiers"] = std::move(tiers);
+  json::object overrides;
+  for (const OverrideSpec& one : layer.overrides) {
+    if (overrides.size() == kMostOverrides) break;
+    if (one.has_own_limit) overrides[one.value] = limit_of(layer, one.limit, fallback);
+  }
+  out["override_count"] = layer.overrides.size();
+  if (!overrides.empty()) out["overrides"] = std::move(overrides);
+  return out;
+}
+
+}  // namespace
+
+std::string printable(const Document& document, const pipeline::Runtime& runtime) {
+  json::object out = gateway(runtime);
+  out["store"] = store_of(runtime.store);
+  out["upstreams"] = upstreams(runtime);
+  json::array routes;
+  for (const auto& route : runtime.routes) {
+    routes.push_back({{"path", route.pattern}, {"upstream", route.upstream}});
+  }
+  out["routes"] = std::move(routes);
+  for (auto& [key, value] : server_of(runtime.server, runtime.drain_ms)) out[key] = value;
+  out["answers"] = {{"ietf", runtime.answers.ietf},
+                    {"retry_after", runtime.answers.retry_after},
+                    {"status", runtime.answers.status},
+                    {"cors_origins", texts(runtime.answers.cors.origins)}};
+  out["log"] = {
+      {"level", runtime.log.level}, {"access", runtime.log.access}, {"denials", runtime.log.denials}};
+  json::array layers;
+  for (const limit::Layer& layer : runtime.chain.layers()) {
+    const LayerSpec* const spec = find_layer(document.quotas, layer.name);
+    if (spec != nullptr) layers.emplace_back(layer_of(*spec));
+  }
+  out["limit"] = std::move(layers);
+  return json::serialize(out);
+}
+
+}  // namespace weir::config

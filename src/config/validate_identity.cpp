@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "config/parse.hpp"
+#include "config/resolve.hpp"
+#include "config/validate.hpp"
+
+namespace weir::config {
+
+namespace {
+
+using identity::Source;
+using identity::SourceKind;
+
+// Dimensions that every request has a value of.
+bool never_missing(std::string_view name) {
+  constexpr std::array<std::string_view, 6> names{"node", "api", "ip", "class", "upstream", "region"};
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+const DimensionSpec* find_dimension(const Document& document, std::string_view name) {
+  for (const DimensionSpec& one : document.dimensions) {
+    if (one.options.name == name) return &one;
+  }
+  return nullptr;
+}
+
+void validate_sources(const Document& document, Diagnostics& diagnostics) {
+  for (const DimensionSpec& one : document.dimensions) {
+    const std::string path = "identity." + one.options.name + ".from";
+    for (const Source& source : one.options.from) {
+      if (source.kind == SourceKind::api_key && document.api_keys.empty()) {
+        diagnostics.error(one.at, path, "asks for an API key, but auth.api_keys_file names none");
+      }
+      if (source.kind == SourceKind::region && document.regions.empty()) {
+        diagnostics.error(one.at, path, "asks for the region, but there is no table `regions`");
+      }
+      if (source.trusted_only && document.trusted_proxies.empty()) {
+        diagnostics.warning(one.at, path,
+                            "trusts proxies only, but trusted_proxies is empty: this source never counts");
+      }
+    }
+  }
+}
+
+void validate_key_attributes(const Document& document, Diagnostics& diagnostics) {
+  const std::vector<std::string_view> names = dimension_names(document);
+  for (const identity::ApiKey& key : document.api_keys) {
+    for (const auto& [name, value] : key.attributes) {
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      diagnostics.error({document.node.at.file, 0, 0}, "auth.api_keys_file",
+                        not_one_of("dimension", name, names));
+      return;
+    }
+  }
+}
+
+// `missing` is a decision that has to be made wherever somebody's quota hangs on the dimension (spec ID-2).
+void require_decision(const Document& document, const LayerSpec& layer, const LocatedText& name,
+                      Diagnostics& diagnostics) {
+  if (never_missing(name.value)) return;
+  const DimensionSpec* const dimension = find_dimension(document, name.value);
+  if (dimension == nullptr) {
+    diagnostics.error(name.at, layer.path,
+                      "counts by " + name.value + ", but weir.yaml says nothing of it; write identity: {" +
+                          name.value + ": {from: [...], missing: anonymous | ip | reject}}");
+  } else if (!dimension->options.missing) {
+    diagnostics.error(dimension->at, "identity." + name.value + ".missing",
+                      "is missing, and the layer " + layer.name + " counts by " + name.value +
+                          "; write anonymous, ip or reject");
+  }
+}
+
+void validate_exempt(const Document& document, Diagnostics& diagnostics) {
+  if (document.quotas.exempt.callers.empty()) return;
+  const DimensionSpec* const caller = find_dimension(document, "caller");
+  const bool vouched =
+      caller != nullptr &&
+      std::any_of(caller->options.from.begin(), caller->options.from.end(), [](const Source& source) {
+        return source.trusted_only || source.kind == SourceKind::api_key ||
+               source.kind == SourceKind::peer_address;
+      });
+  if (vouched) return;
+  diagnostics.warning(caller != nullptr ? caller->at : Position{document.node.at.file, 0, 0},
+                      "limit.exempt.callers",
+                      "never holds: anyone may claim to be a caller here; use trust: proxies or an api_key");
+}
+
+}  // namespace
+
+void validate_identity(const Document& document, Diagnostics& diagnostics) {
+  validate_sources(document, diagnostics);
+  validate_key_attributes(document, diagnostics);
+  validate_exempt(document, diagnostics);
+  const std::vector<std::string_view> names = dimension_names(document);
+  std::vector<std::string_view> reported;
+  for (const LayerSpec& layer : document.quotas.layers) {
+    for (const LocatedText& name : layer.key) {
+      if (std::find(names.begin(), names.end(), name.value) == names.end()) {
+        diagnostics.error(name.at, name.path, not_one_of("dimension", name.value, names));
+        continue;
+      }
+      if (std::find(reported.begin(), reported.end(), name.value) != reported.end()) continue;
+      reported.push_back(name.value);
+      require_decision(document, layer, name, diagnostics);
+    }
+    if (!layer.tiers.empty() && find_dimension(document, "tier") == nullptr) {
+      diagnostics.warning(layer.at, layer.path + ".tiers",
+                          "no request has a tier; write identity.tier in weir.yaml");
+    }
+  }
+}
+
+}  // namespace weir::config
