@@ -190,7 +190,7 @@ class HandlerCall final : public PendingCall {
       std::move(handler)(std::move(reply));
     });
   }
-  void drop() noexcept override { Handler dropped = take(); }
+  void drop() noexcept override { take(); }
 
  private:
   Handler take() {
