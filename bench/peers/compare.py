@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""weir beside nginx and HAProxy in one run: the same upstream, the same load, CPU of the proxy per request.
+
+Proxy on CPU 0; upstream and load generator (wrk, 64 keep-alive connections) on CPU 1. Rounds are interleaved and
+their order reversed each time; what is printed is the median of the paired ratios of one round and their quartiles,
+since absolute times on a shared machine are worth little. CPU time comes from /proc/PID/task/*/schedstat.
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+import proxies
+
+LUA = """
+local n = 0
+request = function()
+  n = n + 1
+  return wrk.format("GET", "/item/" .. (n % 10), {["X-Caller-Id"] = "c" .. (n % 10), ["X-User-Id"] = "u" .. (n % 1000),
+    ["Accept"] = "*/*", ["User-Agent"] = "bench/1.0"})
+end
+"""
+
+
+def start_upstream(work, body_bytes):
+    folder = pathlib.Path(work) / "upstream"
+    folder.mkdir(exist_ok=True)
+    (folder / "body").write_text("x" * body_bytes)
+    config = folder / "nginx.conf"
+    config.write_text(f"""
+worker_processes 1; daemon off; pid {folder}/pid; error_log {folder}/error.log; worker_rlimit_nofile 20000;
+events {{ worker_connections 8192; }}
+http {{ access_log off; keepalive_requests 100000000; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p;
+  fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+  server {{ listen 127.0.0.1:{proxies.UPSTREAM} backlog=4096; location / {{ return 200 "{'x' * body_bytes}"; }} }} }}
+""")
+    process = subprocess.Popen(proxies.on_cpu(1, ["nginx", "-c", str(config)]))
+    time.sleep(0.3)
+    return process
+
+
+def measure(proxy, script, seconds, connections):
+    """(CPU microseconds per request, requests per second, p99 ms) of one window."""
+    load = subprocess.Popen(
+        proxies.on_cpu(1, ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", script,
+                           f"http://127.0.0.1:{proxy.port}"]), stdout=subprocess.PIPE, text=True)
+    before = proxy.cpu_ns()
+    text, _ = load.communicate()
+    used = proxy.cpu_ns() - before
+    requests = int(re.search(r"(\d+) requests in", text)[1])
+    number, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()
+    p99 = float(number) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
+    return used / 1000 / max(1, requests), requests / seconds, p99
+
+
+def compare(title, contestants, script, rounds, seconds, connections):
+    print(f"\n{title}")
+    results = {proxy.name: [] for proxy in contestants}
+    for number in range(rounds):
+        for proxy in contestants if number % 2 == 0 else reversed(contestants):
+            results[proxy.name].append(measure(proxy, script, seconds, connections))
+    first = contestants[0].name
+    for proxy in contestants:
+        rows = results[proxy.name]
+        ratios = sorted(mine[0] / other[0] for mine, other in zip(results[first], rows))
+        low, mid, high = ratios[len(ratios) // 4], statistics.median(ratios), ratios[3 * len(ratios) // 4]
+        micros, rate, p99 = (statistics.median(row[k] for row in rows) for k in range(3))
+        versus = "" if proxy.name == first else f"  {first} = {mid:.2f}x [{low:.2f}-{high:.2f}]"
+        print(f"  {proxy.name:16} {micros:7.2f} us/request {rate:9.0f} requests/s  p99 {p99:6.2f} ms{versus}")
+
+
+def scenario(name, work, binary):
+    port = 19310
+    if name == "plain" or name == "body16k":
+        more = "answers: {ietf: false, legacy: \"off\"}"
+        return [proxies.weir("weir", port, work, binary, proxies.UNLIMITED, more=more),
+                proxies.nginx("nginx", port + 1, work), proxies.haproxy("haproxy", port + 2, work)]
+    if name == "full":
+        return [proxies.weir_full("weir", port, work, binary), proxies.nginx_full("nginx", port + 1, work),
+                proxies.haproxy_full("haproxy", port + 2, work)]
+    if name == "refused":
+        return [proxies.weir("weir", port, work, binary, proxies.REFUSING),
+                proxies.nginx_refused("nginx", port + 1, work), proxies.haproxy_refused("haproxy", port + 2, work)]
+    if name == "limiter":  # what four layers cost: the same gateway with and without them
+        return [proxies.weir("weir-4-layers", port, work, binary, proxies.FOUR_LAYERS),
+                proxies.weir("weir-none", port + 1, work, binary, proxies.UNLIMITED)]
+    raise SystemExit(f"unknown scenario {name}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--weir", required=True)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=int, default=1)
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("scenarios", nargs="*", default=["plain", "full", "refused", "body16k", "limiter"])
+    args = parser.parse_args()
+    for name in args.scenarios:
+        work = tempfile.mkdtemp(prefix="weir-bench-")
+        script = pathlib.Path(work) / "load.lua"
+        script.write_text(LUA)
+        upstream = start_upstream(work, 16384 if name == "body16k" else 120)
+        contestants = scenario(name, work, str(pathlib.Path(args.weir).resolve()))
+        started = []
+        try:
+            for proxy in contestants:
+                proxy.start(0)
+                started.append(proxy)
+            compare(name, contestants, str(script), args.rounds, args.seconds, args.connections)
+        finally:
+            for proxy in started:
+                proxy.stop()
+            upstream.terminate()
+            upstream.wait(10)
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <iostream>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "app/command_line.hpp"
+#include "app/store_stack.hpp"
+#include "config/load.hpp"
+#include "pipeline/explain.hpp"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kHelp =
+    "weir explain [-c weir.yaml] [--header 'Name: value']... [--from ADDRESS] [METHOD] PATH\n"
+    "  Shows the limits that such a request meets: each layer's counter key, its limit, where that was written,\n"
+    "  and, with a Redis store, its usage now. (In memory mode the counters are the running gateway's own: ask its\n"
+    "  admin port, GET /explain?method=GET&path=/x&header=Name:%20value.)\n"
+    "  -c, --config FILE   the main file (default weir.yaml)\n"
+    "  -H, --header LINE   a request header, may be repeated\n"
+    "      --from ADDRESS  the peer's address (default 127.0.0.1)\n"
+    "      --json          the same as JSON\n";
+
+pipeline::ProbeRequest probe_of(const Arguments& parsed) {
+  pipeline::ProbeRequest request;
+  if (parsed.rest.empty()) throw UsageError{"which path? write: weir explain GET /path"};
+  if (parsed.rest.size() > 2) throw UsageError{"unexpected '" + parsed.rest[2] + "'"};
+  if (parsed.rest.size() == 2) request.method = parsed.rest[0];
+  request.target = parsed.rest.back();
+  if (!request.target.starts_with('/')) throw UsageError{"a path starts with /: '" + request.target + "'"};
+  request.peer = parsed.value("from", "127.0.0.1");
+  for (const std::string& line : parsed.values("header")) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) throw UsageError{"a header is written 'Name: value', not '" + line + "'"};
+    const std::size_t value = line.find_first_not_of(" \t", colon + 1);
+    request.headers.emplace_back(line.substr(0, colon), value == std::string::npos ? "" : line.substr(value));
+  }
+  return request;
+}
+
+// Asks the Redis store, for at most a second. False where there is none or it does not answer.
+bool peek(const pipeline::Runtime& runtime, pipeline::Explanation& explanation) {
+  if (runtime.store.kind != store::StoreKind::redis || explanation.charges.size == 0) return false;
+  boost::asio::io_context io(1);
+  const auto connection =
+      redis::Connection::start(io.get_executor(), store::connection_options(runtime.store));
+  store::RedisStore redis(connection, std::chrono::milliseconds(1000));
+  const auto ask = [&]() -> boost::asio::awaitable<bool> {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    const bool ready = co_await connection->wait_ready(deadline);
+    if (ready) co_await redis.peek(explanation.charges);
+    connection->close();
+    co_return ready && !explanation.charges.store_error;
+  };
+  bool answered = false;
+  boost::asio::co_spawn(io, ask, [&](std::exception_ptr, bool good) { answered = good; });
+  io.run();
+  return answered;
+}
+
+}  // namespace
+
+int explain_command(const std::vector<std::string>& arguments) {
+  const Arguments parsed(arguments, {{"config", 'c', true},
+                                     {"header", 'H', true},
+                                     {"from", 0, true},
+                                     {"json", 0, false},
+                                     {"help", 'h', false}});
+  if (parsed.has("help")) {
+    std::cout << kHelp;
+    return kGood;
+  }
+  const pipeline::ProbeRequest request = probe_of(parsed);
+  const config::LoadResult loaded = config::load(parsed.value("config", "weir.yaml"));
+  for (const std::string& error : loaded.errors) std::cerr << "error: " << error << '\n';
+  if (loaded.runtime == nullptr) return kFoundWrong;
+  pipeline::Explanation explanation;
+  pipeline::explain(*loaded.runtime, request, system_clock().wall_ms(), explanation);
+  const bool peeked = peek(*loaded.runtime, explanation);
+  std::cout << (parsed.has("json") ? to_json(explanation, peeked) : to_text(explanation, peeked));
+  return kGood;
+}
+
+}  // namespace weir::app

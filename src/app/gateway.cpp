@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gateway.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+#include <thread>
+
+#include "app/command_line.hpp"
+#include "telemetry/log.hpp"
+
+namespace weir::app {
+namespace {
+
+constexpr std::chrono::milliseconds kDrainLook(20);
+
+std::size_t worker_count(const pipeline::Runtime& runtime) {
+  return runtime.workers != 0 ? runtime.workers : std::max(1U, std::thread::hardware_concurrency());
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+void apply_log_options(const pipeline::Runtime& runtime, telemetry::LogWriters& logs) {
+  telemetry::set_log_level(telemetry::log_level_of(runtime.log.level));
+  if (const auto opened = logs.configure(runtime.log.access, runtime.log.denials); !opened) {
+    telemetry::log_error("log.open", "access and denial logs stay where they are: " + opened.error().message());
+  }
+}
+
+}  // namespace
+
+Gateway::Gateway(std::string config_path, const config::LoadResult& loaded)
+    : config_path_(std::move(config_path)),
+      signals_(control_, SIGINT, SIGTERM, SIGHUP),
+      tick_timer_(control_),
+      drain_timer_(control_),
+      memory_(loaded.runtime->store.max_keys, system_clock()),
+      budget_(std::make_shared<http::ConnectionBudget>()),
+      metrics_(worker_count(*loaded.runtime)),
+      watcher_(control_, [this] { reload("file changed"); }),
+      started_wall_ms_(system_clock().wall_ms()) {
+  apply_log_options(*loaded.runtime, logs_);
+  metrics_.configure(metric_names(*loaded.runtime));
+  const SharedParts shared{system_clock(), memory_, budget_, metrics_, logs_};
+  for (std::size_t n = 0; n < worker_count(*loaded.runtime); ++n) {
+    workers_.push_back(std::make_unique<Worker>(n, shared, loaded.runtime));
+  }
+  status_.applied(loaded.runtime, {}, started_wall_ms_);
+  watcher_.watch(loaded.files);
+}
+
+Gateway::~Gateway() = default;
+
+int Gateway::run() {
+  std::signal(SIGPIPE, SIG_IGN);
+  if (!listen()) return kCouldNotRun;
+  for (const auto& worker : workers_) worker->start();
+  wait_for_signal();
+  tick();
+  status_.ready = true;
+  telemetry::log_info("gateway.start", "weir " WEIR_VERSION " serves with " + std::to_string(workers_.size()) +
+                                           " worker(s)");
+  control_.run();
+  return kGood;
+}
+
+// Every port first, the admin's too, before anything runs: a port that is taken ends the start with one clear line.
+bool Gateway::listen() {
+  const auto runtime = status_.facts().runtime;
+  try {
+    for (const pipeline::Listener& at : runtime->listeners) {
+      for (const auto& worker : workers_) {
+        if (const auto port = worker->listen(at); !port) throw boost::system::system_error(port.error(), at.host + ':' + std::to_string(at.port));
+      }
+    }
+    start_admin();
+  } catch (const std::exception& error) {
+    std::cerr << "weir: cannot listen: " << error.what() << '\n';
+    return false;
+  }
+  return true;
+}
+
+void Gateway::wait_for_signal() {
+  signals_.async_wait([this](error_code failed, int signal) {
+    if (failed) return;
+    on_signal(signal);
+    wait_for_signal();
+  });
+}
+
+void Gateway::on_signal(int signal) {
+  if (signal == SIGHUP) {
+    logs_.reopen();
+    reload("SIGHUP");
+  } else if (status_.draining) {
+    stop_all();
+  } else {
+    begin_drain();
+  }
+}
+
+// All or nothing: what does not load changes nothing, and says why.
+void Gateway::reload(std::string_view cause) {
+  if (status_.draining) return;
+  const config::LoadResult loaded = config::load(config_path_);
+  watcher_.watch(loaded.files);
+  const std::int64_t now = system_clock().wall_ms();
+  if (loaded.runtime == nullptr) {
+    for (const std::string& error : loaded.errors) telemetry::log_error("config.rejected", error);
+    status_.rejected(loaded.errors, now);
+    return;
+  }
+  if (loaded.runtime->version == status_.facts().runtime->version) {
+    status_.unchanged();
+    telemetry::log_info("config.unchanged", std::string(cause) + ": the files are what is in force");
+    return;
+  }
+  publish(loaded);
+  telemetry::log_info("config.applied", std::string(cause) + ": version " + loaded.runtime->version);
+}
+
+void Gateway::publish(const config::LoadResult& loaded) {
+  const auto before = status_.facts().runtime;
+  const auto needs_restart = config::restart_needed(*before, *loaded.runtime);
+  if (!needs_restart.empty()) {
+    telemetry::log_warn("config.restart_needed", "takes effect after a restart: " + joined(needs_restart));
+  }
+  for (const std::string& warning : loaded.warnings) telemetry::log_warn("config.warning", warning);
+  apply_log_options(*loaded.runtime, logs_);
+  metrics_.configure(metric_names(*loaded.runtime));
+  for (const auto& worker : workers_) worker->publish(loaded.runtime);
+  status_.applied(loaded.runtime, needs_restart, system_clock().wall_ms());
+}
+
+// Order: tell the balancer first (/readyz), then stop accepting, then wait for what runs.
+void Gateway::begin_drain() {
+  status_.draining = true;
+  status_.ready = false;
+  watcher_.stop();
+  const auto drain_ms = status_.facts().runtime->drain_ms;
+  telemetry::log_info("gateway.drain", "finishing what runs, for at most " + std::to_string(drain_ms) + " ms");
+  drain_deadline_ms_ = system_clock().monotonic_ms() + drain_ms;
+  for (const auto& worker : workers_) worker->drain();
+  wait_for_drain();
+}
+
+void Gateway::wait_for_drain() {
+  const auto idle = [](const auto& worker) { return worker->idle(); };
+  if (std::ranges::all_of(workers_, idle) || system_clock().monotonic_ms() >= drain_deadline_ms_) {
+    return stop_all();
+  }
+  drain_timer_.expires_after(kDrainLook);
+  drain_timer_.async_wait([this](error_code failed) {
+    if (!failed) wait_for_drain();
+  });
+}
+
+void Gateway::stop_all() {
+  for (const auto& worker : workers_) worker->stop();
+  for (const auto& worker : workers_) worker->join();
+  if (admin_) admin_->stop();
+  signals_.cancel();
+  tick_timer_.cancel();
+  drain_timer_.cancel();
+  watcher_.stop();
+  telemetry::log_info("gateway.stop", "done");
+}
+
+void Gateway::tick() {
+  tick_timer_.expires_after(std::chrono::seconds(1));
+  tick_timer_.async_wait([this](error_code failed) {
+    if (failed) return;
+    telemetry::log_tick();
+    report_store_health();
+    tick();
+  });
+}
+
+}  // namespace weir::app

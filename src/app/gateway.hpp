@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The running gateway: workers, admin listener, reloads, signals. Its control thread is the one that calls run();
+// it reads configuration files and waits for signals, so that workers never block on either.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admin/admin_server.hpp"
+#include "app/reload_status.hpp"
+#include "app/worker.hpp"
+#include "config/load.hpp"
+#include "config/watcher.hpp"
+#include "store/memory_store.hpp"
+
+namespace weir::app {
+
+class Gateway {
+ public:
+  // Requires: loaded.runtime is not null.
+  Gateway(std::string config_path, const config::LoadResult& loaded);
+  ~Gateway();
+
+  // Serves until SIGTERM or SIGINT has been drained. Returns an exit code: 2 if a port cannot be had.
+  int run();
+
+ private:
+  bool listen();
+  void start_admin();
+  void register_gauges();
+  void wait_for_signal();
+  void on_signal(int signal);
+  void reload(std::string_view cause);
+  void publish(const config::LoadResult& loaded);
+  void begin_drain();
+  void wait_for_drain();
+  void stop_all();
+  void tick();
+
+  // What the admin port shows (gateway_admin.cpp). Any thread.
+  std::string status_json() const;
+  std::string explain_json(pipeline::ProbeRequest request);
+
+  const std::string config_path_;
+  boost::asio::io_context control_{1};
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer tick_timer_;
+  boost::asio::steady_timer drain_timer_;
+  std::int64_t drain_deadline_ms_ = 0;
+  ReloadStatus status_;
+  store::MemoryStore memory_;
+  std::shared_ptr<http::ConnectionBudget> budget_;
+  telemetry::Metrics metrics_;
+  telemetry::LogWriters logs_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  config::Watcher watcher_;
+  std::unique_ptr<admin::AdminServer> admin_;
+  std::int64_t started_wall_ms_ = 0;
+};
+
+}  // namespace weir::app

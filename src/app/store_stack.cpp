@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/store_stack.hpp"
+
+namespace weir::app {
+
+StoreStack::StoreStack(boost::asio::io_context& io, const store::StoreOptions& options, store::MemoryStore& memory,
+                       const Clock& clock)
+    : top_(&memory) {
+  if (options.kind == store::StoreKind::memory) return;
+  connection_ = redis::Connection::start(io.get_executor(), store::connection_options(options));
+  redis_ = std::make_unique<store::RedisStore>(connection_, options.timeout);
+  store::LocalShareStore::Options local;
+  local.instances = options.instances;
+  local.long_after = options.long_after;
+  local_share_ = std::make_unique<store::LocalShareStore>(local, *redis_, memory, clock);
+  scope_ = std::make_unique<store::ScopeStore>(memory, *local_share_);
+  top_ = scope_.get();
+}
+
+void StoreStack::close() {
+  if (connection_) connection_->close();
+}
+
+}  // namespace weir::app
