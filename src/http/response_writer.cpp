@@ -2,19 +2,10 @@
 #include "http/response_writer.hpp"
 
 #include <boost/beast/http/status.hpp>
-#include <charconv>
+
+#include "http/chunk_encoder.hpp"
 
 namespace weir::http {
-namespace {
-
-void append_number(std::string& out, std::uint64_t number, int base) {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof digits, number, base).ptr;
-  out.append(digits, static_cast<std::size_t>(end - digits));
-}
-
-}  // namespace
-
 std::string_view reason_phrase(int status) noexcept {
   const auto text = boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(status));
   return text.starts_with("<unknown") ? std::string_view("Unknown")
@@ -39,7 +30,7 @@ ResponseWriter::Persistence ResponseWriter::start(int status, std::string_view r
   if (has_body_ && streamed && !chunked_) wanted = Persistence::close;
 
   buffer_ += "HTTP/1.1 ";
-  append_number(buffer_, static_cast<std::uint64_t>(status), 10);
+  append_number(buffer_, static_cast<std::uint64_t>(status));
   buffer_ += ' ';
   buffer_ += reason;
   buffer_ += "\r\n";
@@ -49,7 +40,7 @@ ResponseWriter::Persistence ResponseWriter::start(int status, std::string_view r
   } else if (body.kind == BodyKind::length && (may_have_body || status == 304)) {
     // Also for HEAD and 304, where it tells the length that GET would have had.
     buffer_ += "Content-Length: ";
-    append_number(buffer_, body.length, 10);
+    append_number(buffer_, body.length);
     buffer_ += "\r\n";
   } else if (body.kind == BodyKind::none && may_have_body && client_.method != Method::head) {
     buffer_ += "Content-Length: 0\r\n";
@@ -66,18 +57,15 @@ ResponseWriter::Persistence ResponseWriter::start(int status, std::string_view r
 void ResponseWriter::append(std::string_view bytes) {
   if (!has_body_ || bytes.empty()) return;  // an empty chunk would end the body
   body_bytes_ += bytes.size();
-  if (!chunked_) {
+  if (chunked_) {
+    append_chunk(buffer_, bytes);
+  } else {
     buffer_ += bytes;
-    return;
   }
-  append_number(buffer_, bytes.size(), 16);
-  buffer_ += "\r\n";
-  buffer_ += bytes;
-  buffer_ += "\r\n";
 }
 
 void ResponseWriter::finish() {
-  if (chunked_ && !finished_) buffer_ += "0\r\n\r\n";
+  if (chunked_ && !finished_) buffer_ += kLastChunk;
   finished_ = true;
 }
 

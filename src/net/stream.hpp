@@ -50,6 +50,8 @@ class Stream : public Pollable {
   // Wakes a waiting coroutine with `ready`, so that it looks at the world again; without one, nothing.
   void nudge();
 
+  bool waiting() const noexcept { return waiter_.waiting(); }
+
   void observe(Observer observer) noexcept { observer_ = observer; }
   void clear_observer() noexcept { observer_ = {}; }
 

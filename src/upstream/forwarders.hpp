@@ -21,15 +21,15 @@ class Cluster;
 
 // Counts of one endpoint on one worker; written by the worker, readable by any thread.
 struct EndpointStats {
-  std::atomic<std::int64_t> outstanding{0};       // requests being forwarded
-  std::atomic<std::int64_t> connections{0};       // open, idle ones included
-  std::atomic<std::int64_t> idle_connections{0};  // pooled
-  std::atomic<std::uint64_t> requests{0};         // attempts begun
-  std::atomic<std::uint64_t> connects{0};         // new connections made
-  std::atomic<std::uint64_t> retries{0};          // attempts made again on a fresh connection
-  std::atomic<std::uint64_t> response_us_sum{0};  // request sent -> response head, over all answers
-  std::atomic<std::uint64_t> responses{0};        // heads received
-  static constexpr std::size_t kErrors = 9;       // one per ForwardError
+  std::atomic<std::int64_t> outstanding{0};        // requests being forwarded
+  std::atomic<std::int64_t> connections{0};        // open, idle ones included
+  std::atomic<std::int64_t> idle_connections{0};   // pooled
+  std::atomic<std::uint64_t> requests{0};          // attempts begun
+  std::atomic<std::uint64_t> connects{0};          // new connections made
+  std::atomic<std::uint64_t> retries{0};           // attempts made again on a fresh connection
+  std::atomic<std::uint64_t> response_us_sum{0};   // request sent -> response head, over all answers
+  std::atomic<std::uint64_t> responses{0};         // heads received
+  static constexpr std::size_t kErrors = 9;        // one per ForwardError
   std::atomic<std::uint64_t> ended[kErrors] = {};  // attempts by how they ended, indexed by ForwardError
 };
 
@@ -40,12 +40,12 @@ class Forwarders {
   Forwarders(const Forwarders&) = delete;
   Forwarders& operator=(const Forwarders&) = delete;
 
-  // Makes the clusters be exactly `clusters`. Endpoints that stay keep their connections and counts. A cluster
-  // or endpoint that is gone finishes what it is doing; its idle connections close.
+  // Makes the clusters be exactly `clusters`. Endpoints that stay keep their connections and counts. A
+  // cluster or endpoint that is gone finishes what it is doing; its idle connections close.
   void update(const std::vector<ClusterOptions>& clusters);
 
-  // nullptr: no such cluster. The pointer is valid until the cluster is removed and its last forward() is over;
-  // take it when the request starts and call forward() without waiting in between.
+  // nullptr: no such cluster. The pointer is valid until the cluster is removed and its last forward() is
+  // over; take it when the request starts and call forward() without waiting in between.
   Forwarder* find(std::string_view cluster) noexcept;
 
   // Closes idle connections and cancels what is being forwarded (answers 502 where nothing was sent yet).

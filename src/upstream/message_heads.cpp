@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "upstream/message_heads.hpp"
+
+#include <charconv>
+
+#include "http/chunk_encoder.hpp"
+#include "http/date.hpp"
+#include "http/field_filter.hpp"
+#include "http/response_writer.hpp"
+
+namespace weir::upstream {
+namespace {
+
+using http::iequals;
+
+void append_field(std::string& out, const http::Field& field) {
+  out += field.name;
+  out += ": ";
+  out += field.value;
+  out += "\r\n";
+}
+
+bool is_listed(const std::vector<std::string>* names, std::string_view name) noexcept {
+  if (names == nullptr) return false;
+  for (const std::string& one : *names) {
+    if (iequals(one, name)) return true;
+  }
+  return false;
+}
+
+// Fields that append_request_head() writes itself.
+bool is_rewritten(std::string_view name) noexcept {
+  switch (name.size()) {
+    case 4:
+      return iequals(name, "host");
+    case 6:
+      return iequals(name, "expect");  // answered by the gateway
+    case 14:
+      return iequals(name, "content-length");
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void append_request_head(std::string& out, const http::RequestHead& head, const ForwardPlan& plan,
+                         std::string_view fallback_host) {
+  out += head.method_text;
+  out += ' ';
+  out += plan.request_target;
+  out += " HTTP/1.1\r\nHost: ";
+  out += head.authority.empty() ? fallback_host : head.authority;
+  out += "\r\n";
+  const http::FieldFilter filter(head.fields);
+  for (const http::Field& field : head.fields) {
+    const bool stays = is_rewritten(field.name) || filter.ends_here(field.name) ||
+                       is_listed(plan.remove_request_fields, field.name);
+    if (!stays) append_field(out, field);
+  }
+  if (head.framing.kind == http::BodyKind::chunked) {
+    out += "Transfer-Encoding: chunked\r\n";
+  } else if (head.framing.kind == http::BodyKind::length) {
+    out += "Content-Length: ";
+    http::append_number(out, head.framing.length);
+    out += "\r\n";
+  }
+  out += "Via: 1.1 weir\r\n";
+  out += plan.request_fields;
+  out += "\r\n";
+}
+
+Cost append_response_fields(std::string& out, const http::ResponseHead& head, const ForwardPlan& plan,
+                            std::int64_t wall_ms) {
+  Cost cost;
+  bool has_date = false;
+  const http::FieldFilter filter(head.fields);
+  for (const http::Field& field : head.fields) {
+    if (!plan.cost_response_field.empty() && iequals(field.name, plan.cost_response_field)) {
+      const char* end = field.value.data() + field.value.size();
+      const auto parsed = std::from_chars(field.value.data(), end, cost.value);
+      cost.present = parsed.ec == std::errc() && parsed.ptr == end;
+      continue;
+    }
+    const bool framing = field.name.size() == 14 && iequals(field.name, "content-length");
+    if (framing || filter.ends_here(field.name) || is_listed(plan.remove_response_fields, field.name))
+      continue;
+    has_date = has_date || (field.name.size() == 4 && iequals(field.name, "date"));
+    append_field(out, field);
+  }
+  if (!has_date) out += http::date_line(wall_ms);
+  out += plan.response_fields;
+  return cost;
+}
+
+void append_interim_head(std::string& out, const http::ResponseHead& head) {
+  out += "HTTP/1.1 ";
+  http::append_number(out, static_cast<std::uint64_t>(head.status));
+  out += ' ';
+  out += http::reason_phrase(head.status);
+  out += "\r\n";
+  const http::FieldFilter filter(head.fields);
+  for (const http::Field& field : head.fields) {
+    const bool framing = field.name.size() == 14 && iequals(field.name, "content-length");
+    if (!framing && !filter.ends_here(field.name)) append_field(out, field);
+  }
+  out += "\r\n";
+}
+
+}  // namespace weir::upstream

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "upstream/relay.hpp"
+
+#include <algorithm>
+
+#include "base/stopwatch.hpp"
+#include "http/chunk_encoder.hpp"
+#include "weir/http/error.hpp"
+
+namespace weir::upstream {
+
+using boost::asio::awaitable;
+using http::BodyKind;
+using net::Interest;
+using net::Wake;
+
+namespace {
+
+void shrink(std::string& buffer, std::size_t kept) noexcept {
+  buffer.clear();
+  if (buffer.capacity() > kept) std::string().swap(buffer);
+}
+
+}  // namespace
+
+Relay::Relay(net::EventLoop& loop)
+    : loop_(loop),
+      total_timer_(loop.wheel(), [](void* self) { static_cast<Relay*>(self)->on_total_timer(); }, this) {}
+
+void Relay::begin(http::Exchange& exchange, const ForwardPlan& plan, const ClusterOptions& options,
+                  std::string_view endpoint_name) {
+  exchange_ = &exchange;
+  plan_ = &plan;
+  options_ = &options;
+  append_request_head(out_, exchange.request(), plan, endpoint_name);
+  if (options.total_timeout.count() > 0) total_timer_.arm(loop_.now_ms() + options.total_timeout.count());
+  on_body_piece(exchange.take_buffered_body());
+  exchange.set_canceller({[](void* self) { static_cast<Relay*>(self)->on_client_gone(); }, this});
+}
+
+void Relay::end() noexcept {
+  if (exchange_ != nullptr) exchange_->clear_canceller();
+  total_timer_.rest();
+  exchange_ = nullptr;
+  plan_ = nullptr;
+  options_ = nullptr;
+  stream_ = nullptr;
+  shrink(out_, kKeptBytes);
+  shrink(partial_, kKeptBytes);
+  interim_.clear();
+  fields_.clear();
+  out_sent_ = 0;
+  parser_.reset();
+  body_ = {};
+  cost_ = {};
+  body_error_ = {};
+  sent_us_ = sent_ms_ = response_us_ = 0;
+  interims_ = 0;
+  error_ = ForwardError::none;
+  replayable_ = true;
+  wrote_ = answered_ = head_done_ = response_done_ = upload_done_ = upload_stopped_ = false;
+  stray_bytes_ = canceled_ = timed_out_ = unparsed_ = false;
+}
+
+awaitable<ForwardError> Relay::run() {
+  stream_->observe(
+      {[](void* exchange) { static_cast<http::Exchange*>(exchange)->interrupt_body(); }, exchange_});
+  for (Step step = next_step(); step != Step::finished; step = next_step()) {
+    if (step == Step::upstream) {
+      const Interest interest = out_sent_ < out_.size() ? Interest::either : Interest::read;
+      const std::int64_t until = upstream_deadline();
+      const Wake wake = co_await stream_->wait(interest, until);
+      on_wake(wake);
+    } else if (step == Step::body) {
+      const Result<std::string_view> piece = co_await exchange_->read_body();
+      on_body_piece(piece);
+    } else if (step == Step::interim) {
+      const Result<void> sent = co_await exchange_->send_interim(interim_);
+      interim_.clear();
+      if (!sent) fail(ForwardError::client_gone);
+    } else {
+      const Result<void> sent = co_await exchange_->flush();
+      if (!sent) fail(ForwardError::client_gone);
+      if (response_done_) break;
+    }
+  }
+  stream_->clear_observer();
+  co_return error_;
+}
+
+Relay::Step Relay::next_step() {
+  while (error_ == ForwardError::none) {
+    if (canceled_) {
+      fail(why_canceled());
+    } else if (!interim_.empty()) {
+      return Step::interim;
+    } else if (unparsed_) {
+      unparsed_ = false;
+      take_response_bytes(nullptr, 0);
+      if (head_done_) return Step::flush;
+    } else if (stream_->may_read() && read_response()) {
+      if (head_done_ && error_ == ForwardError::none) return Step::flush;
+    } else {
+      write_request();
+      const bool wants_body = out_sent_ == out_.size() && !upload_done_ && !upload_stopped_;
+      return wants_body ? Step::body : Step::upstream;
+    }
+  }
+  return Step::finished;
+}
+
+// One read. False if nothing was there.
+bool Relay::read_response() {
+  const auto got = stream_->try_read(loop_.scratch());
+  if (!got && net::would_block(got.error())) return false;
+  if (!got || *got == 0) {
+    on_upstream_end(got.has_value());
+    return true;
+  }
+  answered_ = true;
+  take_response_bytes(loop_.scratch().data(), *got);
+  return true;
+}
+
+void Relay::on_upstream_end(bool clean) noexcept {
+  if (head_done_ && clean && body_.end()) {
+    response_done_ = true;
+    exchange_->finish_body();
+    return;
+  }
+  fail(ForwardError::reset);
+}
+
+void Relay::take_response_bytes(char* data, std::size_t size) {
+  if (head_done_) return take_body(data, size);
+  if (!partial_.empty()) {
+    partial_.append(data, size);
+    data = partial_.data();
+    size = partial_.size();
+  }
+  std::size_t used = 0;
+  while (interim_.empty() && error_ == ForwardError::none) {
+    const auto state = parser_.parse({data + used, size - used}, exchange_->request().method, head_);
+    if (state == http::ResponseParser::State::refused) return fail(ForwardError::bad_response);
+    if (state == http::ResponseParser::State::incomplete) break;
+    used += parser_.head_end();
+    parser_.reset();
+    if (head_.status >= 200) {
+      start_response();
+      return take_body(data + used, size - used);
+    }
+    take_interim();
+  }
+  // A head in pieces, or what follows an interim response that has to be passed on first.
+  unparsed_ = !interim_.empty() && used < size;
+  partial_ = std::string(data + used, size - used);
+}
+
+// 100 was answered by the gateway already; 101 was not asked for, since Upgrade is never sent.
+void Relay::take_interim() {
+  if (head_.status == 101 || ++interims_ > kMaxInterim) return fail(ForwardError::bad_response);
+  if (head_.status != 100) append_interim_head(interim_, head_);
+}
+
+void Relay::start_response() {
+  head_done_ = true;
+  if (sent_us_ != 0) response_us_ = monotonic_us() - sent_us_;
+  cost_ = append_response_fields(fields_, head_, *plan_, loop_.clock().wall_ms());
+  http::Framing framing = head_.framing;
+  body_ = http::BodyReader(head_.bodiless ? http::Framing() : framing);
+  exchange_->start_response(head_.status, head_.reason, fields_, framing);
+  // A refusal, or an upstream about to hang up, wants no more of the body.
+  if (!upload_done_ && (head_.status >= 300 || !head_.keep_alive)) upload_stopped_ = true;
+}
+
+void Relay::take_body(char* data, std::size_t size) {
+  const http::BodyReader::Piece piece = body_.feed(data, size);
+  if (body_.broken()) return fail(ForwardError::bad_response);
+  exchange_->append_body(piece.bytes);
+  if (!body_.done()) return;
+  stray_bytes_ = piece.consumed < size;
+  response_done_ = true;
+  exchange_->finish_body();
+}
+
+void Relay::write_request() {
+  if (upload_stopped_ || out_sent_ >= out_.size()) return;
+  const auto taken = stream_->try_write(std::string_view(out_).substr(out_sent_));
+  if (!taken) {
+    // The answer may have been sent before the upstream closed: read on, send no more.
+    upload_stopped_ = true;
+    out_sent_ = out_.size();
+    return;
+  }
+  wrote_ = wrote_ || *taken > 0;
+  out_sent_ += *taken;
+  if (request_is_sent() && sent_us_ == 0) {
+    sent_us_ = monotonic_us();
+    sent_ms_ = loop_.now_ms();
+  }
+}
+
+void Relay::on_body_piece(const Result<std::string_view>& piece) {
+  if (!piece) {
+    if (piece.error() == http::Error::interrupted) return;
+    body_error_ = piece.error();
+    return fail(exchange_->client_gone() ? ForwardError::client_gone : ForwardError::body_refused);
+  }
+  if (out_sent_ > 0 && out_sent_ == out_.size()) {
+    out_.clear();
+    out_sent_ = 0;
+    replayable_ = false;
+  }
+  const bool chunked = exchange_->request().framing.kind == BodyKind::chunked;
+  if (chunked) {
+    http::append_chunk(out_, *piece);
+  } else {
+    out_ += *piece;
+  }
+  if (!exchange_->body_complete() || upload_done_) return;
+  upload_done_ = true;
+  if (chunked) out_ += http::kLastChunk;
+}
+
+void Relay::on_wake(Wake wake) noexcept {
+  if (wake == Wake::canceled) return fail(why_canceled());
+  if (wake == Wake::timed_out) fail(ForwardError::response_timeout);
+}
+
+void Relay::fail(ForwardError error) noexcept {
+  if (error_ == ForwardError::none) error_ = error;
+}
+
+std::int64_t Relay::deadline(std::chrono::milliseconds limit) const noexcept {
+  const std::int64_t own = limit.count() > 0 ? loop_.now_ms() + limit.count() : 0;
+  const std::int64_t total = total_timer_.deadline_ms();
+  if (own == 0 || total == 0) return std::max(own, total);
+  return std::min(own, total);
+}
+
+std::int64_t Relay::upstream_deadline() const noexcept {
+  const bool awaits_head = !head_done_ && request_is_sent();
+  if (!awaits_head) return deadline(options_->idle_timeout);
+  // Interim responses do not extend the time to the final one.
+  const std::int64_t total = total_timer_.deadline_ms();
+  if (options_->response_timeout.count() == 0) return total;
+  const std::int64_t own = sent_ms_ + options_->response_timeout.count();
+  return total == 0 ? own : std::min(own, total);
+}
+
+ForwardError Relay::why_canceled() const noexcept {
+  if (exchange_->client_gone()) return ForwardError::client_gone;
+  const bool late = timed_out_ || exchange_->ending() == http::Ending::timed_out;
+  return late ? ForwardError::response_timeout : ForwardError::reset;
+}
+
+void Relay::on_client_gone() {
+  cancel();
+}
+
+void Relay::on_total_timer() {
+  timed_out_ = true;
+  cancel();
+}
+
+// Only one of the two can be waited for. Waking may run this relay to its end, and begin its next use, before
+// the call returns: nothing is touched after it.
+void Relay::cancel() {
+  canceled_ = true;
+  if (stream_ == nullptr) return;
+  const bool waits_here = stream_->waiting();
+  http::Exchange* exchange = exchange_;
+  stream_->cancel();
+  if (!waits_here) exchange->interrupt_body();
+}
+
+bool Relay::may_repeat() const noexcept {
+  if (answered_ || canceled_ || !replayable_ || error_ != ForwardError::reset) return false;
+  return !wrote_ || is_idempotent();
+}
+
+bool Relay::is_idempotent() const noexcept {
+  using http::Method;
+  const Method method = exchange_->request().method;
+  return method == Method::get || method == Method::head || method == Method::put ||
+         method == Method::delete_ || method == Method::options;
+}
+
+void Relay::rewind() noexcept {
+  error_ = ForwardError::none;
+  out_sent_ = 0;
+  sent_us_ = sent_ms_ = 0;
+  wrote_ = upload_stopped_ = false;
+  stream_ = nullptr;
+}
+
+bool Relay::connection_is_clean() const noexcept {
+  return error_ == ForwardError::none && response_done_ && head_.keep_alive && request_is_sent() &&
+         !upload_stopped_ && !stray_bytes_ && body_.kind() != BodyKind::until_close;
+}
+
+}  // namespace weir::upstream

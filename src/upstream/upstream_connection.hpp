@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection to an endpoint: in use by one forward, or idle in its endpoint's pool.
+#pragma once
+
+#include <memory>
+
+#include "net/stream.hpp"
+#include "net/timer_wheel.hpp"
+
+namespace weir::upstream {
+
+class Endpoint;
+
+class UpstreamConnection {
+ public:
+  UpstreamConnection(Endpoint& endpoint, std::unique_ptr<net::Stream> stream);
+  ~UpstreamConnection();
+  UpstreamConnection(const UpstreamConnection&) = delete;
+  UpstreamConnection& operator=(const UpstreamConnection&) = delete;
+
+  net::Stream& stream() noexcept { return *stream_; }
+  bool reused() const noexcept { return reused_; }
+
+  // Idle: whatever happens on the socket, or the deadline, ends it.
+  void rest(std::int64_t deadline_ms);
+  void work() noexcept;
+
+ private:
+  void on_idle_event();
+
+  Endpoint& endpoint_;
+  std::unique_ptr<net::Stream> stream_;
+  net::Timer idle_timer_;
+  bool reused_ = false;
+};
+
+}  // namespace weir::upstream
