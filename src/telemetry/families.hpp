@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums what workers counted into metric families.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "telemetry/worker_metrics.hpp"
+#include "weir/telemetry/samples.hpp"
+
+namespace weir::telemetry {
+
+// Families of every worker's counters. Series of configured layers are there from the start with 0; those of
+// callers, apis and endpoints appear with their first request.
+std::vector<SampleFamily> worker_families(const MetricNames& names,
+                                          const std::vector<const WorkerCounters*>& workers);
+
+// One series without labels.
+SampleFamily gauge_family(std::string name, std::string help, double value);
+SampleFamily counter_family(std::string name, std::string help, double value);
+
+}  // namespace weir::telemetry
