@@ -4,6 +4,7 @@
 Lua in lua/algorithms must agree with it, step for step.
 
     reference.py trace --seed S --algorithm A --steps N [--evict]   prints a random trace, one JSON object a line
+    reference.py admit                                              how many of some attempts pass, see ADMIT
     reference.py check [--seed S] [--steps N]                       proves the oracle's own promises
     import reference; reference.MODELS['gcra']                      the models, for other tests
 
@@ -642,6 +643,30 @@ def trace(algorithm, seed, steps, evict=False):
         yield line
 
 
+# ------------------------------------------------------------------------------------------------ admission
+ADMIT = """admit prints `algorithm limit situation passed` for 200 attempts of cost 1 each, 7 ms apart, on a counter
+of window 60000 ms, burst = limit, 10 cells, max_wait 30000 ms, offset 12345 (fixed_window, sliding_counter), each
+attempt by an owner of its own (numbered from 1):
+    cold   the first at 1800000000000
+    edge   the first 700 ms before a window ends, 1800000047655 - 700
+    idle   200 uncounted attempts from 1800000000000, then the counted ones three windows after the last of them"""
+
+
+def admit(algorithm, limit, situation):
+    offset = 12345 if algorithm in ('fixed_window', 'sliding_counter') else 0
+    model, terms = MODELS[algorithm], Terms(limit, 60_000, limit, 30_000, 10)
+    starts = {'cold': [1_800_000_000_000], 'edge': [1_800_000_047_655 - 700],
+              'idle': [1_800_000_000_000, 1_800_000_000_000 + 199 * 7 + 180_000]}[situation]
+    state, owner = model.fresh(), 0
+    for start in starts:
+        passed = 0
+        for n in range(200):
+            owner += 1
+            state, seen = model.take(state, terms, Ask(start + 7 * n, 1, offset, owner=owner))
+            passed += seen['within']
+    return passed
+
+
 # ------------------------------------------------------------------------------------------------ promises
 def promises(algorithm, seed, steps):
     """retry_after is the smallest wait that passes; after reset_ms the counter equals a fresh one."""
@@ -675,6 +700,7 @@ def promises(algorithm, seed, steps):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
     commands = parser.add_subparsers(dest='command', required=True)
+    commands.add_parser('admit', description=ADMIT)
     tracing = commands.add_parser('trace')
     tracing.add_argument('--algorithm', required=True, choices=sorted(MODELS))
     tracing.add_argument('--evict', action='store_true')
@@ -683,6 +709,12 @@ def main():
         command.add_argument('--seed', default='1')
         command.add_argument('--steps', type=int, default=10_000)
     asked = parser.parse_args()
+    if asked.command == 'admit':
+        for algorithm in sorted(MODELS):
+            for limit in (1, 2, 3, 10):
+                for situation in ('cold', 'edge', 'idle'):
+                    print(algorithm, limit, situation, admit(algorithm, limit, situation))
+        return 0
     if asked.command == 'check':
         for algorithm in sorted(MODELS):
             if algorithm != 'concurrency':
