@@ -100,7 +100,7 @@ class SuccessFields(GatewayCase):
         weir = self.weir(backend, {"user": {"default": 100, "window": "1h"}})
         answer = weir.client.get("/", who("A", "u"))
         self.assertEqual((answer.status, answer.body, answer["Retry-After"]), (429, b"theirs", "7"))
-        self.assertEqual(weir.metrics().value("weir_denied_total"), 0)
+        self.assertEqual(weir.metrics().value("weir_denials_total"), 0)
 
 
 class RequestIds(GatewayCase):

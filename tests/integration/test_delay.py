@@ -35,7 +35,7 @@ class LeakyBucket(GatewayCase):
         time.sleep(0.6)
         self.assertEqual(weir.client.get("/", who("A", "v")).status, 200)
         self.assertLessEqual(backend.total, 4)
-        held = weir.metrics().value("weir_held_requests")
+        held = weir.metrics().value("weir_requests_held")
         self.assertEqual(held, 0)
 
 

@@ -13,8 +13,9 @@ LIMITS = (1, 2, 3, 10)
 def layer(algorithm):
     terms = {"default": 1000, "overrides": {f"c{limit}": limit for limit in LIMITS}, "algorithm": algorithm,
              "window": "1h"}
-    if algorithm == "leaky_bucket":
-        terms["max_wait"] = "1s"  # shorter than the drain of one permit: nobody waits
+    if algorithm == "leaky_bucket":  # as a plain bucket: room for all at once, and nobody waits for a drain
+        terms["overrides"] = {f"c{limit}": {"limit": limit, "burst": limit} for limit in LIMITS}
+        terms["max_wait"] = "1s"
     if algorithm == "concurrency":
         del terms["window"]
     return {"caller": terms}

@@ -32,7 +32,7 @@ class WhichLayer(GatewayCase):
         self.assertEqual([a.status for a in answers], [200, 429])
         self.assertEqual(answers[1].json()["violated-policies"], layers)
         metrics = weir.metrics()
-        found = {name: metrics.value("weir_denied_total", layer=name) for name in LAYERS}
+        found = {name: metrics.value("weir_denials_total", layer=name) for name in LAYERS}
         self.assertEqual(found, {name: float(name == layers[0]) for name in LAYERS}, "only the final hit counts")
         line = self.eventually(lambda: weir.records("final_hit_layer", "find-me"), what="the denial line")[0]
         self.assertEqual((line["final_hit_layer"], line["hit_layers"]), (layers[0], layers))
@@ -135,7 +135,7 @@ class Volume(GatewayCase):
         weir = self.weir(self.upstream(), {"user": {"default": 1, **H}}, settings={"log": {"access": "off"}})
         for _ in range(15):
             self.at_once(weir, 400, "/", who("A", "u"))
-        self.assertEqual(weir.metrics().value("weir_denied_total", layer="user"), 5999)
+        self.assertEqual(weir.metrics().value("weir_denials_total", layer="user"), 5999)
         time.sleep(1.5)
         lines = weir.records("final_hit_layer")
         self.assertLess(len(lines), 5999)

@@ -159,8 +159,12 @@ class WaysToChange(GatewayCase):
     def test_sighup(self):
         weir = self.weir(self.upstream(), caller(3))
         weir.client.repeat(2, "/", who("A"))
-        weir.reload(lambda: weir.process.send_signal(signal.SIGHUP))
-        self.assertEqual(weir.client.get("/", who("A"))["X-RateLimit-Remaining"], "0")
+        weir.process.send_signal(signal.SIGHUP)
+        self.eventually(lambda: weir.lines("SIGHUP"), what="a line about the reload")
+        self.assertEqual(weir.client.get("/", who("A"))["X-RateLimit-Remaining"], "0", "the counter is the same")
+        weir.write_limit(caller(30))
+        weir.process.send_signal(signal.SIGHUP)
+        self.eventually(lambda: weir.client.get("/", who("A"))["X-RateLimit-Limit"] == "30", 2, "the new limit")
 
     def test_the_main_file_reloads_too(self):
         first, second = self.upstream(), self.upstream()

@@ -38,7 +38,7 @@ class RetryAfter(GatewayCase):
     def limit(self, algorithm, permits, window):
         terms = {"default": permits, "window": window, "algorithm": algorithm}
         if algorithm == "leaky_bucket":
-            terms["max_wait"] = "100ms"
+            terms |= {"burst": permits, "max_wait": "100ms"}
         return {"user": terms}
 
     def honest(self, weir):

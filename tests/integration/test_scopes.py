@@ -158,8 +158,8 @@ class Enforcement(GatewayCase):
         weir = self.weir(self.upstream(), {"user": {"default": 2, "mode": "shadow", **H}})
         self.assertEqual(statuses(weir.client.repeat(5, "/", who("A", "u"))), {200: 5})
         metrics = weir.metrics()
-        self.assertEqual(metrics.value("weir_shadow_denied_total", layer="user"), 3)
-        self.assertEqual(metrics.value("weir_denied_total", layer="user"), 0)
+        self.assertEqual(metrics.value("weir_layer_decisions_total", layer="user", outcome="shadow_denied"), 3)
+        self.assertEqual(metrics.value("weir_denials_total", layer="user"), 0)
 
     def test_a_shadow_override(self):
         limit = {"caller": {"default": 2, "overrides": {"new": {"limit": 2, "mode": "shadow"}}, **H}}
@@ -180,7 +180,7 @@ class Enforcement(GatewayCase):
     def test_warn_at_blocks_nothing(self):
         weir = self.weir(self.upstream(), {"user": {"default": 10, "warn_at": 0.8, **H}})
         self.assertEqual(statuses(weir.client.repeat(10, "/", who("A", "u"))), {200: 10})
-        self.assertGreaterEqual(weir.metrics().value("weir_warnings_total", layer="user"), 1)
+        self.assertGreaterEqual(weir.metrics().value("weir_layer_decisions_total", layer="user", outcome="warned"), 1)
 
 
 class Cost(GatewayCase):
