@@ -135,14 +135,15 @@ bool LineWriter::write_all(std::string_view text) {
 // False if it is not, and the process wants to end.
 bool LineWriter::wait_writable() {
   pollfd poll_set{descriptor_, POLLOUT, 0};
-  for (int rounds = 0;; ++rounds) {
+  for (int rounds = 0; !gave_up_; ++rounds) {
     if (::poll(&poll_set, 1, kPollMs) > 0) return true;
     if (!stopping_) {
       rounds = 0;
     } else if (rounds >= kPollsWhenStopping) {
-      return false;
+      gave_up_ = true;
     }
   }
+  return false;
 }
 
 // logrotate renames the file and expects a new one at the old path.

@@ -67,6 +67,7 @@ class LineWriter {
   int descriptor_ = -1;
   const Ownership ownership_;
   bool regular_ = false;  // a plain file: takes any size without blocking on a reader
+  bool gave_up_ = false;  // while stopping: what is left is lost
   bool torn_ = false;     // the last write stopped inside a line
   std::atomic<bool> reopen_{false};
   std::atomic<bool> stopping_{false};

@@ -15,7 +15,7 @@ Metrics::Metrics(std::size_t workers, std::string_view version)
   for (std::size_t n = 0; n < workers; ++n) workers_.push_back(std::make_unique<WorkerMetrics>(names_));
 }
 
-void Metrics::add_names(const ConfiguredNames& names) {
+void Metrics::configure(const ConfiguredNames& names) {
   names_.layers.add(names.layers);
   names_.callers.add(names.callers);
   names_.apis.add(names.apis);

@@ -36,7 +36,7 @@ class Metrics {
 
   WorkerMetrics& worker(std::size_t index) noexcept { return *workers_[index]; }
 
-  void add_names(const ConfiguredNames& names);
+  void configure(const ConfiguredNames& names);
   void add_source(SampleSource source);
 
   // Reloads (spec RL-1): `generation` and `loaded_wall_ms` are the running configuration's.
