@@ -17,7 +17,4 @@ namespace weir::limit {
 // permits charges nothing. What a clock step back broke is repaired, charged or not.
 void decide_counters(ChargeSet& set, std::span<CounterState* const> states);
 
-// Verdicts only; changes no state.
-void look_at_counters(ChargeSet& set, std::span<const CounterState* const> states);
-
 }  // namespace weir::limit

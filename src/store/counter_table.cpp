@@ -45,10 +45,11 @@ void* map_zeroed(std::size_t bytes) {
 
 }  // namespace
 
-void Slot::lock() noexcept {
-  for (int round = 0; !try_lock(); ++round) {
+void Slot::wait_and_lock() noexcept {
+  int round = 0;
+  do {
     while ((bits() & 1) != 0) relax(round++);
-  }
+  } while (!try_lock());
 }
 
 bool Slot::pin() noexcept {

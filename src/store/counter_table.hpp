@@ -26,7 +26,9 @@ struct alignas(64) Slot {
   std::atomic<std::uint32_t> word;       // bit 0 lock; bits 1-7 pins; bits 8-31 number of its terms
 
   bool try_lock() noexcept { return (word.fetch_or(1, std::memory_order_acquire) & 1) == 0; }
-  void lock() noexcept;
+  void lock() noexcept {
+    if (!try_lock()) wait_and_lock();
+  }
   // While the lock is held nobody else changes the word's other bits.
   void unlock() noexcept { word.store(bits() & ~1U, std::memory_order_release); }
 
@@ -43,6 +45,7 @@ struct alignas(64) Slot {
 
  private:
   static constexpr std::uint32_t kPin = 2, kPins = 0xFE;
+  void wait_and_lock() noexcept;
   std::uint32_t bits() const noexcept { return word.load(std::memory_order_relaxed); }
   void set(std::uint32_t bits) noexcept { word.store(bits, std::memory_order_relaxed); }
 };

@@ -2,6 +2,7 @@
 #include "store/memory_store.hpp"
 
 #include <algorithm>
+#include <boost/container/static_vector.hpp>
 #include <memory>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct MemoryStore::Now {
 
 // A counter on its way to being decided: a slot of the table, or for want of one a state on the heap.
 struct MemoryStore::Seat {
+  explicit Seat(const Hash128& key_) : key(key_) {}
   Hash128 key;
   Slot* slot = nullptr;
   CounterState* state = nullptr;
@@ -64,35 +66,28 @@ struct MemoryStore::Seat {
 };
 
 struct MemoryStore::Seating {
-  std::array<Seat, kMaxLayers> seat;
-  std::array<Slot*, kMaxLayers> locked;  // ascending, without doubles
-  std::size_t locked_count = 0;
+  boost::container::static_vector<Seat, kMaxLayers> seat;
+  boost::container::static_vector<Slot*, kMaxLayers> locked;  // ascending, without doubles
   std::vector<std::unique_ptr<CounterState>> without_slot;
 
-  void lock(std::size_t size) {
-    std::array<Slot*, kMaxLayers> slots;
-    std::size_t count = 0;
-    for (std::size_t n = 0; n < size; ++n) {
-      if (seat[n].slot != nullptr) slots[count++] = seat[n].slot;
+  void lock() {
+    for (const Seat& each : seat) {
+      if (each.slot == nullptr) continue;
+      const auto place = std::lower_bound(locked.begin(), locked.end(), each.slot);
+      if (place == locked.end() || *place != each.slot) locked.insert(place, each.slot);
     }
-    std::sort(slots.begin(), slots.begin() + count);
-    const auto end = std::unique(slots.begin(), slots.begin() + count);
-    locked_count = 0;
-    for (auto slot = slots.begin(); slot != end; ++slot) {
-      (*slot)->lock();
-      locked[locked_count++] = *slot;
-    }
+    for (Slot* slot : locked) slot->lock();
   }
 
   void unlock() {
-    while (locked_count > 0) locked[--locked_count]->unlock();
+    for (Slot* slot : locked) slot->unlock();
+    locked.clear();
   }
 
   // Forgets the slots that went to other keys since they were looked up; true if there were none.
-  bool all_hold(std::size_t size) {
+  bool all_hold() {
     bool all = true;
-    for (std::size_t n = 0; n < size; ++n) {
-      Seat& each = seat[n];
+    for (Seat& each : seat) {
       if (each.slot == nullptr || each.slot->holds(each.key)) continue;
       each.slot = nullptr;
       all = false;
@@ -184,10 +179,10 @@ void MemoryStore::make_seat(const Charge& charge, const Now& now, Seat& seat) {
 // After this every seat has a state, and every slot is locked.
 void MemoryStore::take_seats(ChargeSet& set, const Now& now, Seating& seating) {
   for (std::size_t n = 0; n < set.size; ++n) {
-    seating.seat[n].key = stable_hash128(set.charge[n].key, seed_);
+    seating.seat.emplace_back(stable_hash128(set.charge[n].key, seed_));
     table_.prefetch(seating.seat[n].key);
   }
-  for (std::size_t n = 0; n < set.size; ++n) seating.seat[n].slot = table_.guess(seating.seat[n].key);
+  for (Seat& seat : seating.seat) seat.slot = table_.guess(seat.key);
   do {
     seating.unlock();
     for (std::size_t n = 0; n < set.size; ++n) {
@@ -201,8 +196,8 @@ void MemoryStore::take_seats(ChargeSet& set, const Now& now, Seating& seating) {
       seat.state = seating.without_slot.emplace_back(std::make_unique<CounterState>()).get();
       open(set.charge[n], seat.key, now, *seat.state);
     }
-    seating.lock(set.size);
-  } while (!seating.all_hold(set.size));
+    seating.lock();
+  } while (!seating.all_hold());
   for (std::size_t n = 0; n < set.size; ++n) {
     Seat& seat = seating.seat[n];
     if (seat.slot == nullptr) continue;
@@ -279,8 +274,7 @@ void MemoryStore::look(ChargeSet& set) {
 
 template <class Change>
 void MemoryStore::change(const Charge& charge, const Now& now, const Change& apply) {
-  Seat seat;
-  seat.key = stable_hash128(charge.key, seed_);
+  Seat seat(stable_hash128(charge.key, seed_));
   make_seat(charge, now, seat);
   const Request request = at(charge, now);
   const limit::Terms& terms = charge.policy->terms;

@@ -53,7 +53,8 @@ struct CounterState {
   std::unique_ptr<std::vector<std::int64_t>> more;
 };
 
-// What judge saw. `next` is the state brought up to `now` without the charge (words only).
+// What judge saw. `next` is the state brought up to `now` without the charge, where the words are the whole
+// state; else what judge has to tell charge.
 struct Look {
   Verdict verdict;
   std::array<std::int64_t, 4> next{};

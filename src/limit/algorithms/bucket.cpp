@@ -27,11 +27,9 @@ bool refill(std::array<std::int64_t, 4>& word, const Terms& terms, std::int64_t 
   const std::int64_t elapsed = now - word[kWhen];
   word[kWhen] = now;
   if (elapsed < 0) return true;
-  // Compared as a time, so that a long idle key forms no product beyond 64 bits.
-  if (elapsed >= ceil_div(cap - word[kLevel], terms.limit))
-    word[kLevel] = cap;
-  else
-    word[kLevel] += elapsed * terms.limit;
+  std::int64_t gain = 0;  // a key idle for ages is full, whatever 64 bits can hold
+  const bool beyond = __builtin_mul_overflow(elapsed, terms.limit, &gain);
+  word[kLevel] = beyond || gain >= cap - word[kLevel] ? cap : word[kLevel] + gain;
   return false;
 }
 

@@ -30,6 +30,7 @@ std::int64_t count_at(const CounterState& state, std::int64_t age) {
 
 // A state as seen at `now`: every stored cell is `shift` cells older than when it was written.
 struct View {
+  std::int64_t width;
   std::int64_t top;
   std::int64_t shift = 0;
   std::int64_t sum = 0;
@@ -37,8 +38,9 @@ struct View {
 };
 
 View view_at(const CounterState& state, const Terms& terms, const Request& request) {
-  const std::int64_t cell = floor_div(request.now_ms, width_of(terms));
-  View view{cell};
+  const std::int64_t width = width_of(terms);
+  const std::int64_t cell = floor_div(request.now_ms, width);
+  View view{width, cell};
   if (!state.more) return view;
   const std::int64_t top = state.word[kTop];
   view.sum = state.word[kSum];
@@ -89,7 +91,7 @@ void reshape_in_place(CounterState& state, const Terms& terms, const Request& re
 
 // When the cell of this age (as of the view) stops counting.
 std::int64_t until_gone(const View& view, std::int64_t age, const Terms& terms, const Request& request) {
-  return (view.top - age + terms.cells + 1) * width_of(terms) - request.now_ms;
+  return (view.top - age + terms.cells + 1) * view.width - request.now_ms;
 }
 
 std::int64_t retry_after(const CounterState& state, const View& view, const Terms& terms,
@@ -115,6 +117,7 @@ Look judge(const CounterState& given, const Terms& terms, const Request& request
   const View view = view_at(state, terms, request);
   Look look;
   look.repair = view.repair;
+  look.next = {view.width, view.top, view.shift, view.sum};
   Verdict& verdict = look.verdict;
   verdict.limit = terms.limit;
   verdict.remaining = std::max<std::int64_t>(0, terms.limit - view.sum);
@@ -127,7 +130,7 @@ Look judge(const CounterState& given, const Terms& terms, const Request& request
 
 Verdict charge(CounterState& state, const Terms& terms, const Request& request, const Look& look) {
   reshape_in_place(state, terms, request);
-  const View view = view_at(state, terms, request);
+  const View view{look.next[0], look.next[1], look.next[2], look.next[3], look.repair};
   advance(state, terms, view);
   Verdict verdict = look.verdict;
   if (request.cost == 0) return verdict;
@@ -148,7 +151,7 @@ void settle(CounterState& state, const Terms& terms, const Request& request, std
   reshape_in_place(state, terms, request);
   const View view = view_at(state, terms, request);
   advance(state, terms, view);
-  const std::int64_t cell = delta > 0 ? view.top : floor_div(charged_at, width_of(terms));
+  const std::int64_t cell = delta > 0 ? view.top : floor_div(charged_at, view.width);
   const std::int64_t age = view.top - cell;
   if (age < 0 || age > terms.cells) return;
   constexpr std::int64_t most = std::int64_t{1} << 55;  // the sum of 101 cells fits
@@ -171,7 +174,7 @@ Debt owed(const CounterState& state, const Terms& terms, const Request& request)
 void restore(CounterState& state, const Terms& terms, const Request& request, const Debt& debt) {
   const std::int64_t width = width_of(terms);
   const std::int64_t top = floor_div(request.now_ms, width);
-  advance(state, terms, View{top});
+  advance(state, terms, View{width, top});
   const std::int64_t cell = ceil_div(debt.until_ms, width) - terms.cells - 1;
   const std::int64_t age = std::clamp<std::int64_t>(top - cell, 0, terms.cells);
   const std::int64_t used = std::min(debt.used, std::int64_t{1} << 55);

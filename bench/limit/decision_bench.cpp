@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request's limiting in memory: keys built, four layers decided, the decision concluded. Users are drawn
+// at random from so many that the table holds the given number of live keys.
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/memory_store.hpp"
+#include "weir/limit/limiter_chain.hpp"
+
+namespace weir {
+namespace {
+
+using limit::AlgorithmKind;
+using limit::DescriptorEntry;
+using limit::Fact;
+
+constexpr std::uint8_t kNode = 0, kCaller = 1, kUser = 2, kApi = 3;
+
+limit::Layer layer(const std::string& name, std::vector<std::uint8_t> key, AlgorithmKind kind,
+                   std::int64_t limit) {
+  static const std::array<std::string, 4> names{"node", "caller", "user", "api"};
+  limit::Layer result;
+  result.name = name;
+  for (const std::uint8_t dimension : key) result.key_names.push_back(names[dimension]);
+  result.key = std::move(key);
+  limit::Policy policy;
+  policy.layer = name;
+  policy.terms = {kind, limit, 60'000, limit, 0, kind == AlgorithmKind::sliding_window ? 100 : 0, false};
+  result.policies.set_default(result.policies.own(std::move(policy)));
+  return result;
+}
+
+// The default layers with their default algorithms.
+limit::LimiterChain four_layers() {
+  constexpr std::int64_t plenty = 1'000'000'000;
+  std::vector<limit::Layer> layers;
+  layers.push_back(layer("node", {kNode}, AlgorithmKind::sliding_window, plenty));
+  layers.push_back(layer("caller", {kCaller}, AlgorithmKind::token_bucket, plenty));
+  layers.push_back(layer("user", {kCaller, kUser}, AlgorithmKind::token_bucket, plenty));
+  layers.push_back(layer("api", {kApi}, AlgorithmKind::fixed_window, plenty));
+  limit::LimiterChain::Options options;
+  options.node = "edge-1";
+  return {std::move(options), std::move(layers)};
+}
+
+class Requests {
+ public:
+  explicit Requests(std::size_t users, std::uint64_t seed) : seed_(seed) {
+    for (std::size_t n = 0; n < users; ++n) users_.push_back("user-" + std::to_string(n));
+    for (int n = 0; n < 20; ++n) {
+      callers_.push_back("caller-" + std::to_string(n));
+      apis_.push_back("POST /order/" + std::to_string(n));
+    }
+    entries_[kNode] = {"edge-1", Fact::present};
+  }
+
+  limit::Descriptor next() {
+    seed_ ^= seed_ << 13;
+    seed_ ^= seed_ >> 7;
+    seed_ ^= seed_ << 17;
+    return of(seed_ % users_.size());
+  }
+  limit::Descriptor of(std::size_t user) {
+    entries_[kUser] = {users_[user], Fact::present};
+    entries_[kCaller] = {callers_[user % callers_.size()], Fact::present};
+    entries_[kApi] = {apis_[user % apis_.size()], Fact::present};
+    return {entries_, false, 1, 1};
+  }
+  std::size_t users() const { return users_.size(); }
+
+ private:
+  std::uint64_t seed_;
+  std::vector<std::string> users_, callers_, apis_;
+  std::array<DescriptorEntry, 10> entries_;
+};
+
+bool decide(const limit::LimiterChain& chain, store::MemoryStore& store, const limit::Descriptor& who,
+            limit::ChargeSet& set) {
+  benchmark::DoNotOptimize(chain.build(who, 0, set));
+  store.decide_now(set);
+  return limit::conclude(set).allowed();
+}
+
+void build_and_decide(benchmark::State& state) {
+  const limit::LimiterChain chain = four_layers();
+  Requests requests(static_cast<std::size_t>(state.range(0)) - 41, 88172645463325252ULL);
+  store::MemoryStore store(static_cast<std::size_t>(state.range(0)), system_clock());
+  const auto set = std::make_unique<limit::ChargeSet>();
+  for (std::size_t user = 0; user < requests.users(); ++user) decide(chain, store, requests.of(user), *set);
+  for (auto each : state) benchmark::DoNotOptimize(decide(chain, store, requests.next(), *set));
+  state.counters["live keys"] = static_cast<double>(store.live_keys());
+  state.counters["evictions"] = static_cast<double>(store.evictions());
+}
+BENCHMARK(build_and_decide)->Arg(100)->Arg(100'000)->Arg(1'000'000);
+
+void build_alone(benchmark::State& state) {
+  const limit::LimiterChain chain = four_layers();
+  Requests requests(60, 88172645463325252ULL);
+  const auto set = std::make_unique<limit::ChargeSet>();
+  for (auto each : state) benchmark::DoNotOptimize(chain.build(requests.next(), 0, *set));
+}
+BENCHMARK(build_alone);
+
+// All threads charge the very same four counters.
+void one_hot_key(benchmark::State& state) {
+  static const limit::LimiterChain chain = four_layers();
+  static store::MemoryStore store(1000, system_clock());
+  Requests requests(1, 1);
+  const auto set = std::make_unique<limit::ChargeSet>();
+  const limit::Descriptor who = requests.of(0);
+  for (auto each : state) benchmark::DoNotOptimize(decide(chain, store, who, *set));
+}
+BENCHMARK(one_hot_key)->Threads(1)->Threads(2)->UseRealTime();
+
+}  // namespace
+}  // namespace weir
