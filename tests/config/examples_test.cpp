@@ -36,7 +36,8 @@ TEST_P(Shipped, LoadsWithoutErrors) {
 
 INSTANTIATE_TEST_SUITE_P(Config, Shipped,
                          testing::Values("weir.yaml", "examples/gateway.weir.yaml", "examples/saas.weir.yaml",
-                                         "examples/store-failure.weir.yaml", "examples/everything.weir.yaml"));
+                                         "examples/store-failure.weir.yaml",
+                                         "examples/everything.weir.yaml"));
 
 TEST(Shipped, DemoHasNoWarningsAndRefusesTheSixthRequestOfAUser) {
   const LoadResult result = load(kConfig + "weir.yaml");
@@ -105,14 +106,16 @@ TEST(GatewayDocument, HoldsForTheRouteWithAMethod) {
 }
 
 TEST(SaasDocument, IsTheOneThatWasGiven) {
-  EXPECT_EQ(read(kConfig + "examples/saas.yaml"),
-            "limit:                                    # the multi-tenant SaaS; classes: billing /billing /prepay; "
-            "report /report /export; alarm /alarm /notify; device the rest\n"
-            "  caller: {default: 500, algorithm: sliding_log}\n"
-            "  role:  {default: 100, overrides: {OPERATOR: 200, FINANCE: 100, ENGINEER: 150, SYSTEM: 50}, algorithm: "
-            "sliding_log}\n"
-            "  class: {default: 50, overrides: {billing: {limit: 50, on_exceed: queue}, report: 80, device: 100, "
-            "alarm: 30}, algorithm: sliding_log}\n");
+  EXPECT_EQ(
+      read(kConfig + "examples/saas.yaml"),
+      "limit:                                    # the multi-tenant SaaS; classes: billing /billing /prepay; "
+      "report /report /export; alarm /alarm /notify; device the rest\n"
+      "  caller: {default: 500, algorithm: sliding_log}\n"
+      "  role:  {default: 100, overrides: {OPERATOR: 200, FINANCE: 100, ENGINEER: 150, SYSTEM: 50}, "
+      "algorithm: "
+      "sliding_log}\n"
+      "  class: {default: 50, overrides: {billing: {limit: 50, on_exceed: queue}, report: 80, device: 100, "
+      "alarm: 30}, algorithm: sliding_log}\n");
 }
 
 TEST(SaasDocument, MeansWhatItSays) {
@@ -170,8 +173,9 @@ TEST(Readme, NamesEveryKey) {
   load(kConfig + "examples/saas.weir.yaml", &keys);
   ASSERT_GT(keys.size(), 100U);
   for (const std::string& key : keys) {
-    const bool own_word = key.find('/') != std::string::npos || key == "eu" || key == "us" || key == "billing" ||
-                          key == "report" || key == "alarm" || key == "device" || key == "other_apis";
+    const bool own_word = key.find('/') != std::string::npos || key == "eu" || key == "us" ||
+                          key == "billing" || key == "report" || key == "alarm" || key == "device" ||
+                          key == "other_apis";
     if (own_word) continue;
     EXPECT_THAT(readme, HasSubstr("`" + key + "`")) << "a key that config/README.md does not explain";
   }
@@ -188,7 +192,8 @@ void collect_keys(const std::string& text, std::set<std::string>& out) {
     } else if ((c >= 'a' && c <= 'z') || c == '_' || (c >= '0' && c <= '9')) {
       word += c;
     } else {
-      if (c == ':' && !word.empty() && at + 1 < text.size() && (text[at + 1] == ' ' || text[at + 1] == '\n')) {
+      if (c == ':' && !word.empty() && at + 1 < text.size() &&
+          (text[at + 1] == ' ' || text[at + 1] == '\n')) {
         out.insert(word);
       }
       word.clear();
@@ -204,7 +209,8 @@ TEST(EverythingExample, HasEveryKeyTheParsersKnow) {
   collect_keys(read(kConfig + "examples/everything.yaml"), written);
   collect_keys(read(kConfig + "examples/everything.keys.yaml"), written);
   // Two names of one thing, secrets in the clear, and what no version supports yet.
-  for (const char* other : {"default", "token", "token_file", "password", "bytes_per_permit", "client_certificate"}) {
+  for (const char* other :
+       {"default", "token", "token_file", "password", "bytes_per_permit", "client_certificate"}) {
     written.insert(other);
   }
   for (const std::string& key : known) {
