@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// The session over real sockets, with a handler that answers by itself.
+#include "http/server.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/raw_client.hpp"
+#include "support/worker_thread.hpp"
+#include "weir/http/error.hpp"
+
+namespace weir::http {
+namespace {
+
+using test::RawClient;
+using test::WorkerThread;
+using namespace std::chrono_literals;
+
+// /echo: the body back, in pieces as it comes. /big/N: N bytes. /early: 403 without reading. /hang: never
+// answers until the client goes. Everything else: 200 with the path.
+class TestHandler final : public Handler {
+ public:
+  explicit TestHandler(net::EventLoop& loop) : waiter_(loop.wheel()) {}
+
+  boost::asio::awaitable<void> handle(Exchange& exchange) override {
+    const std::string path(exchange.request().path);
+    if (path == "/echo") return echo(exchange);
+    if (path.starts_with("/big/")) return big(exchange, std::stoul(path.substr(5)));
+    if (path == "/early") return reply(exchange, 403, "no");
+    if (path == "/hang") return hang(exchange);
+    if (path == "/broken") return broken(exchange);
+    return reply(exchange, 200, path);
+  }
+  void refused(int status, std::string_view reason) noexcept override {
+    refused_status = status;
+    refused_reason = reason;
+  }
+
+  std::atomic<int> refused_status{0};
+  std::string refused_reason;
+  std::atomic<int> canceled{0};
+  std::atomic<int> hanging{0};
+  std::atomic<std::size_t> appended{0};
+  std::atomic<int> endings[5] = {};
+
+ private:
+  boost::asio::awaitable<void> reply(Exchange& exchange, int status, std::string body) {
+    LocalReply answer;
+    answer.status = status;
+    answer.body = body;
+    co_await exchange.reply(answer);
+    ++endings[static_cast<int>(exchange.ending())];
+  }
+
+  boost::asio::awaitable<void> echo(Exchange& exchange) {
+    std::string whole;
+    for (;;) {
+      const auto piece = co_await exchange.read_body();
+      if (!piece) {
+        const int status = status_of_body_error(piece.error());
+        ++endings[static_cast<int>(exchange.ending())];
+        if (status == 0) co_return exchange.abort();
+        co_return co_await reply(exchange, status, "body");
+      }
+      if (piece->empty()) break;
+      whole += *piece;
+    }
+    exchange.start_response(200, "OK", "", {BodyKind::chunked, 0});
+    exchange.append_body(whole);
+    exchange.finish_body();
+    (void)co_await exchange.flush();
+  }
+
+  boost::asio::awaitable<void> big(Exchange& exchange, std::size_t size) {
+    exchange.start_response(200, "OK", "", {BodyKind::length, size});
+    const std::string block(65536, 'x');
+    for (std::size_t left = size; left > 0;) {
+      const std::size_t piece = std::min(left, block.size());
+      exchange.append_body(std::string_view(block).substr(0, piece));
+      left -= piece;
+      appended += piece;
+      const auto sent = co_await exchange.flush();
+      if (!sent) break;
+    }
+    exchange.finish_body();
+    (void)co_await exchange.flush();
+    ++endings[static_cast<int>(exchange.ending())];
+  }
+
+  boost::asio::awaitable<void> hang(Exchange& exchange) {
+    ++hanging;
+    exchange.set_canceller(
+        {[](void* self) { static_cast<TestHandler*>(self)->waiter_.wake(net::Wake::canceled); }, this});
+    (void)co_await waiter_.wait(0);
+    ++canceled;
+    ++endings[static_cast<int>(exchange.ending())];
+    exchange.abort();
+  }
+
+  boost::asio::awaitable<void> broken(Exchange& exchange) {
+    exchange.start_response(200, "OK", "", {BodyKind::chunked, 0});
+    exchange.append_body("half");
+    (void)co_await exchange.flush();
+    exchange.abort();
+  }
+
+  net::Waiter waiter_;
+};
+
+class ServerTest : public ::testing::Test {
+ protected:
+  TestHandler& start(const ServerOptions& options = {}) {
+    worker_ = std::make_unique<WorkerThread>(
+        options, [](net::EventLoop& loop) { return std::make_unique<TestHandler>(loop); });
+    return static_cast<TestHandler&>(worker_->handler());
+  }
+  std::unique_ptr<WorkerThread> worker_;
+};
+
+const std::string kGet = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
+
+TEST_F(ServerTest, KeepsTheConnectionAndAnswersInOrder) {
+  start();
+  RawClient client(worker_->port());
+  for (int n = 0; n < 3; ++n) {
+    ASSERT_TRUE(client.send(kGet));
+    EXPECT_EQ(client.read().body, "/x");
+  }
+  std::string pipeline;
+  for (int n = 0; n < 50; ++n) pipeline += "GET /" + std::to_string(n) + " HTTP/1.1\r\nHost: a\r\n\r\n";
+  ASSERT_TRUE(client.send(pipeline));
+  for (int n = 0; n < 50; ++n) EXPECT_EQ(client.read().body, "/" + std::to_string(n));
+  EXPECT_EQ(worker_->server().stats().accepted, 1u);
+  EXPECT_EQ(worker_->server().stats().requests, 53u);
+  client.close();
+  EXPECT_TRUE(test::eventually([this] { return worker_->server().idle(); }));
+}
+
+TEST_F(ServerTest, ReadsBodiesAtEverySplitAndThenTheNextRequest) {
+  start();
+  const std::string wire =
+      "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+      "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nfghi" +
+      kGet;
+  RawClient client(worker_->port());
+  for (std::size_t cut = 1; cut < wire.size(); cut += 3) {
+    ASSERT_TRUE(client.send(wire.substr(0, cut)));
+    std::this_thread::sleep_for(1ms);
+    ASSERT_TRUE(client.send(wire.substr(cut)));
+    ASSERT_EQ(client.read().body, "abcde") << cut;
+    ASSERT_EQ(client.read().body, "fghi") << cut;
+    ASSERT_EQ(client.read().body, "/x") << cut;
+  }
+}
+
+TEST_F(ServerTest, AnswersMalformedHeadsAndCloses) {
+  TestHandler& handler = start();
+  RawClient client(worker_->port());
+  ASSERT_TRUE(client.send(kGet + "BAD\r\n\r\n" + kGet));
+  EXPECT_EQ(client.read().status, 200);
+  const auto refusal = client.read();
+  EXPECT_EQ(refusal.status, 400);
+  EXPECT_EQ(refusal.field("Connection"), "close");
+  EXPECT_EQ(refusal.field("Content-Type"), "application/problem+json");
+  EXPECT_FALSE(refusal.field("Date").empty());
+  EXPECT_TRUE(client.closed_within(3000));
+  EXPECT_EQ(handler.refused_status, 400);
+  EXPECT_EQ(worker_->server().stats().malformed, 1u);
+}
+
+TEST_F(ServerTest, AHeadThatDribblesGets408WithinItsTime) {
+  ServerOptions options;
+  options.header_timeout = 300ms;
+  TestHandler& handler = start(options);
+  RawClient client(worker_->port());
+  const auto began = std::chrono::steady_clock::now();
+  for (int n = 0; n < 20 && client.send(n == 0 ? "GET / HTTP/1.1\r\n" : "X: y\r\n"); ++n)
+    std::this_thread::sleep_for(40ms);
+  EXPECT_EQ(client.read().status, 408);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
+  EXPECT_EQ(handler.refused_status, 408);
+}
+
+TEST_F(ServerTest, AnIdleConnectionIsClosedQuietly) {
+  ServerOptions options;
+  options.keep_alive_timeout = 200ms;
+  start(options);
+  RawClient client(worker_->port());
+  ASSERT_TRUE(client.send(kGet));
+  EXPECT_EQ(client.read().status, 200);
+  EXPECT_TRUE(client.quiet_for(100));
+  EXPECT_TRUE(client.closed_within(3000));
+}
+
+TEST_F(ServerTest, ABodyThatStopsGets408) {
+  ServerOptions options;
+  options.body_idle_timeout = 200ms;
+  TestHandler& handler = start(options);
+  RawClient client(worker_->port());
+  ASSERT_TRUE(client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"));
+  EXPECT_EQ(client.read().status, 408);
+  EXPECT_TRUE(client.closed_within(5000));
+  EXPECT_EQ(handler.endings[static_cast<int>(Ending::timed_out)], 2);
+}
+
+TEST_F(ServerTest, TheWholeExchangeHasALimit) {
+  ServerOptions options;
+  options.total_timeout = 300ms;
+  TestHandler& handler = start(options);
+  RawClient client(worker_->port());
+  ASSERT_TRUE(client.send("GET /hang HTTP/1.1\r\nHost: a\r\n\r\n"));
+  EXPECT_EQ(client.read().status, 0);
+  EXPECT_EQ(handler.canceled, 1);
+  EXPECT_EQ(handler.endings[static_cast<int>(Ending::timed_out)], 1);
+}
+
+TEST_F(ServerTest, AReaderThatStopsIsGivenUpWithBoundedMemory) {
+  ServerOptions options;
+  options.write_timeout = 300ms;
+  TestHandler& handler = start(options);
+  RawClient client(worker_->port(), 4096);
+  ASSERT_TRUE(client.send("GET /big/100000000 HTTP/1.1\r\nHost: a\r\n\r\n"));
+  EXPECT_TRUE(test::eventually([&] { return handler.endings[static_cast<int>(Ending::timed_out)] == 1; }));
+  EXPECT_LT(handler.appended, 20000000u);  // what the kernel's buffers hold, and one block
+  EXPECT_TRUE(test::eventually([this] { return worker_->server().idle(); }));
+}
+
+TEST_F(ServerTest, BodiesAboveTheLimitGet413FromTheLengthAndByCount) {
+  ServerOptions options;
+  options.body_bytes = 1000;
+  start(options);
+  RawClient declared(worker_->port());
+  ASSERT_TRUE(declared.send(
+      "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n"));
+  EXPECT_EQ(declared.read().status, 413);
+  RawClient counted(worker_->port());
+  ASSERT_TRUE(counted.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n200\r\n" +
+                           std::string(512, 'a') + "\r\n200\r\n" + std::string(512, 'a') + "\r\n"));
+  EXPECT_EQ(counted.read().status, 413);
+  EXPECT_TRUE(counted.closed_within(5000));
+}
+
+TEST_F(ServerTest, ARefusalReachesAClientThatIsStillSending) {
+  start();
+  RawClient client(worker_->port());
+  const std::string body(8 << 20, 'x');
+  ASSERT_TRUE(client.send(
+      "POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n"));
+  (void)client.send(body.substr(0, 600000));
+  const auto answer = client.read();
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_EQ(answer.body, "no");
+  EXPECT_EQ(answer.field("Connection"), "close");
+}
+
+TEST_F(ServerTest, AShortRestOfTheBodyIsReadAndTheConnectionKept) {
+  start();
+  RawClient client(worker_->port());
+  ASSERT_TRUE(client.send("POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"));
+  EXPECT_EQ(client.read().status, 403);
+  ASSERT_TRUE(client.send("defghij" + kGet));
+  EXPECT_EQ(client.read().body, "/x");
+}
+
+TEST_F(ServerTest, ContinueIsSentOnlyWhenTheBodyIsWanted) {
+  start();
+  const std::string fields = "Host: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
+  RawClient wanted(worker_->port());
+  ASSERT_TRUE(wanted.send("POST /echo HTTP/1.1\r\n" + fields));
+  EXPECT_EQ(wanted.read().status, 100);
+  ASSERT_TRUE(wanted.send("hello"));
+  EXPECT_EQ(wanted.read().body, "hello");
+  RawClient refused(worker_->port());
+  ASSERT_TRUE(refused.send("POST /early HTTP/1.1\r\n" + fields));
+  const auto answer = refused.read();
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_EQ(answer.field("Connection"), "close");
+  RawClient old(worker_->port());
+  ASSERT_TRUE(old.send("POST /echo HTTP/1.0\r\n" + fields));
+  EXPECT_TRUE(old.quiet_for(150));
+  ASSERT_TRUE(old.send("hello"));
+  EXPECT_EQ(old.read().body, "hello");
+}
+
+TEST_F(ServerTest, Http10AndCloseAreHonoured) {
+  start();
+  RawClient old(worker_->port());
+  ASSERT_TRUE(old.send("GET /x HTTP/1.0\r\n\r\n"));
+  EXPECT_EQ(old.read().field("Connection"), "close");
+  EXPECT_TRUE(old.closed_within(3000));
+  RawClient kept(worker_->port());
+  ASSERT_TRUE(kept.send("GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
+  EXPECT_EQ(kept.read().field("Connection"), "keep-alive");
+  ASSERT_TRUE(kept.send("HEAD /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" + kGet));
+  const auto head = kept.read(RawClient::Request::head);
+  EXPECT_EQ(head.field("Content-Length"), "2");
+  EXPECT_TRUE(kept.closed_within(3000));
+}
+
+TEST_F(ServerTest, AClientThatLeavesCancels) {
+  TestHandler& handler = start();
+  RawClient client(worker_->port());
+  ASSERT_TRUE(client.send("GET /hang HTTP/1.1\r\nHost: a\r\n\r\n"));
+  ASSERT_TRUE(test::eventually([&] { return handler.hanging == 1; }));
+  client.reset();
+  EXPECT_TRUE(test::eventually([&] { return handler.canceled == 1; }));
+  EXPECT_EQ(handler.endings[static_cast<int>(Ending::client_gone)], 1);
+  RawClient polite(worker_->port());
+  ASSERT_TRUE(polite.send("GET /hang HTTP/1.1\r\nHost: a\r\n\r\n"));
+  ASSERT_TRUE(test::eventually([&] { return handler.hanging == 2; }));
+  polite.close();
+  EXPECT_TRUE(test::eventually([&] { return handler.canceled == 2; }));
+}
+
+TEST_F(ServerTest, AnAbortedResponseCannotBeTakenForWhole) {
+  start();
+  RawClient client(worker_->port());
+  ASSERT_TRUE(client.send("GET /broken HTTP/1.1\r\nHost: a\r\n\r\n"));
+  const auto answer = client.read();
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_FALSE(answer.complete);
+}
+
+TEST_F(ServerTest, AcceptingPausesAtTheCapAndGoesOnBelowIt) {
+  ServerOptions options;
+  options.connections = 2;
+  start(options);
+  auto one = std::make_unique<RawClient>(worker_->port());
+  RawClient two(worker_->port());
+  for (RawClient* client : {one.get(), &two}) {
+    ASSERT_TRUE(client->send(kGet));
+    EXPECT_EQ(client->read().status, 200);
+  }
+  RawClient three(worker_->port());
+  ASSERT_TRUE(three.send(kGet));
+  EXPECT_TRUE(three.quiet_for(200));
+  one.reset();
+  EXPECT_EQ(three.read().status, 200);
+  EXPECT_GE(worker_->server().stats().pauses, 1u);
+}
+
+TEST_F(ServerTest, OneAddressHasItsOwnCap) {
+  ServerOptions options;
+  options.connections_per_address = 1;
+  start(options);
+  RawClient one(worker_->port());
+  ASSERT_TRUE(one.send(kGet));
+  EXPECT_EQ(one.read().status, 200);
+  RawClient two(worker_->port());
+  EXPECT_TRUE(two.closed_within(3000));
+  EXPECT_EQ(worker_->server().stats().rejected, 1u);
+}
+
+TEST_F(ServerTest, DrainFinishesWhatRunsAndClosesWhatIsIdle) {
+  start();
+  RawClient idle(worker_->port());
+  ASSERT_TRUE(idle.send(kGet));
+  EXPECT_EQ(idle.read().status, 200);
+  RawClient busy(worker_->port());
+  ASSERT_TRUE(busy.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel"));
+  ASSERT_TRUE(test::eventually([this] { return worker_->server().stats().in_flight == 1; }));
+  worker_->run([this] { worker_->server().drain(); });
+  EXPECT_THROW(RawClient(worker_->port()), std::runtime_error);
+  ASSERT_TRUE(busy.send("lo"));
+  const auto answer = busy.read();
+  EXPECT_EQ(answer.body, "hello");
+  EXPECT_EQ(answer.field("Connection"), "close");
+  EXPECT_TRUE(busy.closed_within(3000));
+  EXPECT_TRUE(idle.closed_within(5000));
+  EXPECT_TRUE(test::eventually([this] { return worker_->server().idle(); }));
+}
+
+TEST_F(ServerTest, StopEndsHangingExchanges) {
+  TestHandler& handler = start();
+  RawClient client(worker_->port());
+  ASSERT_TRUE(client.send("GET /hang HTTP/1.1\r\nHost: a\r\n\r\n"));
+  ASSERT_TRUE(test::eventually([&] { return handler.hanging == 1; }));
+  worker_->run([this] { worker_->server().stop(); });
+  EXPECT_TRUE(client.closed_within(3000));
+  EXPECT_EQ(handler.canceled, 1);
+}
+
+}  // namespace
+}  // namespace weir::http
