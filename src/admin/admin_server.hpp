@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The admin listener: a small HTTP/1.1 server on a thread of its own, apart from the data path (routes.hpp
+// says what it answers). Bounds: 64 connections, 8 KiB of head, no body, 10 s for a request to come or an
+// answer to go, 60 s idle. Bad input is answered with 400 or closed; nothing it receives ends the process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "admin/admin_source.hpp"
+
+namespace weir::admin {
+
+struct AdminOptions {
+  std::string host = "127.0.0.1";  // a literal address
+  std::uint16_t port = 9901;       // 0: any free one
+  std::string token;               // "": none needed
+};
+
+class AdminServer {
+ public:
+  // Listens and serves from now on. Throws boost::system::system_error if the port cannot be had.
+  AdminServer(AdminOptions options, AdminSource source);
+  ~AdminServer();  // stop()
+  AdminServer(const AdminServer&) = delete;
+  AdminServer& operator=(const AdminServer&) = delete;
+
+  std::uint16_t port() const noexcept;
+
+  // Closes everything and joins the thread. Not from the admin thread; again is fine.
+  void stop();
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace weir::admin

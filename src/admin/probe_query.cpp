@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "admin/probe_query.hpp"
+
+#include <algorithm>
+
+#include "identity/addresses.hpp"
+#include "identity/percent.hpp"
+#include "identity/trim.hpp"
+
+namespace weir::admin {
+namespace {
+
+constexpr std::size_t kMaxHeaders = 100;
+
+// Decodes application/x-www-form-urlencoded; nullopt for a malformed escape.
+std::optional<std::string> decode(std::string_view text) {
+  std::string out;
+  for (std::size_t n = 0; n < text.size(); ++n) {
+    if (text[n] != '%') {
+      out += text[n] == '+' ? ' ' : text[n];
+      continue;
+    }
+    const int octet = identity::decode_escape(text.substr(n));
+    if (octet < 0) return std::nullopt;
+    out += static_cast<char>(octet);
+    n += 2;
+  }
+  return out;
+}
+
+bool is_token(std::string_view text) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  const auto allowed = [kMarks](char c) {
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+           kMarks.find(c) != kMarks.npos;
+  };
+  return !text.empty() && std::all_of(text.begin(), text.end(), allowed);
+}
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+// Applies one parameter; "" or what is wrong with it.
+std::string apply(std::string_view name, std::string value, pipeline::ProbeRequest& probe) {
+  if (has_control(value)) return "'" + std::string(name) + "' has a control character";
+  if (name == "method") {
+    if (!is_token(value)) return "'method' is no method";
+    probe.method = std::move(value);
+  } else if (name == "path") {
+    if (!value.starts_with('/')) return "'path' must start with a slash";
+    probe.target = std::move(value);
+  } else if (name == "from") {
+    if (!identity::parse_address(value)) return "'from' is no address";
+    probe.peer = std::move(value);
+  } else if (name == "header") {
+    const auto colon = value.find(':');
+    if (colon == value.npos || !is_token(std::string_view(value).substr(0, colon))) {
+      return "'header' must be 'Name: value'";
+    }
+    if (probe.headers.size() == kMaxHeaders) return "too many headers";
+    probe.headers.emplace_back(value.substr(0, colon),
+                               identity::trim(std::string_view(value).substr(colon + 1)));
+  } else {
+    return "unknown parameter; allowed are method, path, header and from";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<pipeline::ProbeRequest> parse_probe(std::string_view query, std::string& why) {
+  pipeline::ProbeRequest probe;
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    if (pair.empty()) continue;
+    const auto equals = std::min(pair.find('='), pair.size());
+    const auto name = decode(pair.substr(0, equals));
+    auto value = decode(pair.substr(std::min(equals + 1, pair.size())));
+    why = name && value ? apply(*name, std::move(*value), probe) : "malformed percent escape";
+    if (!why.empty()) return std::nullopt;
+  }
+  return probe;
+}
+
+}  // namespace weir::admin
