@@ -40,7 +40,7 @@ Gateway::Gateway(std::string config_path, const config::LoadResult& loaded)
       drain_timer_(control_),
       memory_(loaded.runtime->store.max_keys, system_clock()),
       budget_(std::make_shared<http::ConnectionBudget>()),
-      metrics_(worker_count(*loaded.runtime)),
+      metrics_(worker_count(*loaded.runtime), WEIR_VERSION),
       watcher_(control_, [this] { reload("file changed"); }),
       started_wall_ms_(system_clock().wall_ms()) {
   apply_log_options(*loaded.runtime, logs_);
@@ -50,6 +50,7 @@ Gateway::Gateway(std::string config_path, const config::LoadResult& loaded)
     workers_.push_back(std::make_unique<Worker>(n, shared, loaded.runtime));
   }
   status_.applied(loaded.runtime, {}, started_wall_ms_);
+  note_generation();
   watcher_.watch(loaded.files);
 }
 
@@ -113,6 +114,7 @@ void Gateway::reload(std::string_view cause) {
   if (loaded.runtime == nullptr) {
     for (const std::string& error : loaded.errors) telemetry::log_error("config.rejected", error);
     status_.rejected(loaded.errors, now);
+    metrics_.reload_rejected();
     return;
   }
   if (loaded.runtime->version == status_.facts().runtime->version) {
@@ -135,6 +137,12 @@ void Gateway::publish(const config::LoadResult& loaded) {
   metrics_.configure(metric_names(*loaded.runtime));
   for (const auto& worker : workers_) worker->publish(loaded.runtime);
   status_.applied(loaded.runtime, needs_restart, system_clock().wall_ms());
+  note_generation();
+}
+
+void Gateway::note_generation() {
+  const ReloadStatus::Facts facts = status_.facts();
+  metrics_.reload_accepted(facts.generation, facts.applied_wall_ms);
 }
 
 // Order: tell the balancer first (/readyz), then stop accepting, then wait for what runs.

@@ -31,15 +31,16 @@ class Gateway {
  private:
   bool listen();
   void start_admin();
-  void register_gauges();
   void wait_for_signal();
   void on_signal(int signal);
   void reload(std::string_view cause);
   void publish(const config::LoadResult& loaded);
+  void note_generation();
   void begin_drain();
   void wait_for_drain();
   void stop_all();
   void tick();
+  void report_store_health();
 
   // What the admin port shows (gateway_admin.cpp). Any thread.
   std::string status_json() const;
@@ -60,6 +61,10 @@ class Gateway {
   config::Watcher watcher_;
   std::unique_ptr<admin::AdminServer> admin_;
   std::int64_t started_wall_ms_ = 0;
+  store::StoreHealth reported_health_ = store::StoreHealth::healthy;
 };
+
+// The label values that this configuration adds to the metrics.
+telemetry::ConfiguredNames metric_names(const pipeline::Runtime& runtime);
 
 }  // namespace weir::app

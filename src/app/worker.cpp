@@ -23,20 +23,20 @@ std::uint64_t random_owner_base() {
 }  // namespace
 
 Worker::Worker(std::size_t index, SharedParts shared, std::shared_ptr<const pipeline::Runtime> runtime)
-    : index_(index),
-      shared_(std::move(shared)),
+    : shared_(std::move(shared)),
       loop_(io_, shared_.clock),
       forwarders_(loop_),
       stores_(io_, runtime->store, shared_.memory, shared_.clock),
       slot_(runtime),
       slots_(stores_.top()),
-      log_(index, shared_.metrics, shared_.logs),
+      log_(shared_.metrics.worker(index), shared_.logs, shared_.clock),
       handler_({io_.get_executor(), shared_.clock, slot_, stores_.top(), slots_, forwarders_, log_,
                 random_owner_base()}),
       server_(loop_, handler_, shared_.budget, server_options(runtime)),
       renew_timer_(io_),
       tick_timer_(io_) {
   forwarders_.update(runtime->clusters);
+  log_.set_denial_sample(runtime->log.denial_sample);
 }
 
 Worker::~Worker() {
@@ -66,6 +66,7 @@ void Worker::publish(std::shared_ptr<const pipeline::Runtime> runtime) {
   post([this, runtime = std::move(runtime)] {
     forwarders_.update(runtime->clusters);
     server_.set_options(server_options(runtime));
+    log_.set_denial_sample(runtime->log.denial_sample);
     slot_.set(runtime);
   });
 }
@@ -103,7 +104,8 @@ void Worker::tick() {
   tick_timer_.expires_after(kEvery);
   tick_timer_.async_wait([this](error_code failed) {
     if (failed) return;
-    log_.tick();
+    const auto late = std::chrono::steady_clock::now() - tick_timer_.expiry();
+    log_.tick(std::chrono::duration_cast<std::chrono::microseconds>(late).count());
     tick();
   });
 }

@@ -68,7 +68,6 @@ class Worker {
   void renew_slots();
   void tick();
 
-  const std::size_t index_;
   SharedParts shared_;
   boost::asio::io_context io_{1};
   net::EventLoop loop_;

@@ -126,6 +126,12 @@ void fill_removed_fields(const Document& document, pipeline::Runtime& runtime) {
   }
 }
 
+void fill_named_callers(const Document& document, pipeline::Runtime& runtime) {
+  const LayerSpec* const caller = find_layer(document.quotas, "caller");
+  if (caller == nullptr) return;
+  for (const OverrideSpec& one : caller->overrides) runtime.named_callers.push_back(one.value);
+}
+
 void fill_cost(const Document& document, const std::vector<QuotaPath>& paths, pipeline::Runtime& runtime) {
   runtime.cost = document.quotas.cost;
   const LayerSpec* const api = find_layer(document.quotas, "api");
@@ -157,6 +163,7 @@ std::shared_ptr<pipeline::Runtime> compile(const Document& document, const std::
   fill_routes(document, *runtime);
   runtime->server = document.server;
   runtime->answers = document.answers;
+  fill_named_callers(document, *runtime);
   fill_cost(document, paths, *runtime);
   fill_removed_fields(document, *runtime);
   runtime->log = document.log;

@@ -97,6 +97,7 @@ struct Runtime {
   LogOptions log;
   store::StoreOptions store;
   bool forward_normal_path = false;
+  std::vector<std::string> named_callers;  // those with an override: told apart in metrics
   // Lower-case field names taken out on the way through: asserted identity (ID-5) and the forwarded family of
   // peers that are not trusted proxies; rate-limit and CORS fields of upstream answers where the settings say
   // so.

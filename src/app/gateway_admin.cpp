@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the admin port and the scrape show of the running gateway.
+#include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <chrono>
+#include <future>
+
+#include "app/gateway.hpp"
+#include "app/gauges.hpp"
+#include "pipeline/explain.hpp"
+#include "pipeline/text.hpp"
+#include "telemetry/log.hpp"
+
+namespace weir::app {
+namespace {
+
+using pipeline::append_json_string;
+using pipeline::append_number;
+
+constexpr std::chrono::seconds kExplainWait(1);
+constexpr std::array<std::string_view, 3> kHealthNames{"healthy", "brief", "long"};
+
+class StatusObject {
+ public:
+  explicit StatusObject(std::string& out) : out_(out) { out_ += '{'; }
+  StatusObject& text(std::string_view name, std::string_view value) {
+    key(name);
+    append_json_string(out_, value);
+    return *this;
+  }
+  StatusObject& number(std::string_view name, std::int64_t value) {
+    key(name);
+    append_number(out_, value);
+    return *this;
+  }
+  StatusObject& flag(std::string_view name, bool value) {
+    key(name);
+    out_ += value ? "true" : "false";
+    return *this;
+  }
+  StatusObject& texts(std::string_view name, const std::vector<std::string>& values) {
+    key(name);
+    out_ += '[';
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      if (n != 0) out_ += ',';
+      append_json_string(out_, values[n]);
+    }
+    out_ += ']';
+    return *this;
+  }
+  // The caller writes the value.
+  void key(std::string_view name) {
+    if (!first_) out_ += ',';
+    first_ = false;
+    append_json_string(out_, name);
+    out_ += ':';
+  }
+  void end() { out_ += '}'; }
+
+ private:
+  std::string& out_;
+  bool first_ = true;
+};
+
+void append_store(std::string& out, const pipeline::Runtime& runtime, const store::MemoryStore& memory,
+                  const Workers& workers) {
+  StatusObject object(out);
+  object.text("kind", runtime.store.kind == store::StoreKind::memory ? "memory" : "redis");
+  object.number("local_keys", static_cast<std::int64_t>(memory.live_keys()));
+  if (!workers.empty() && workers.front()->stores().redis() != nullptr) {
+    std::int64_t connected = 0;
+    auto worst = store::StoreHealth::healthy;
+    for (const auto& worker : workers) {
+      connected += worker->stores().redis()->connection_stats().ready.load() ? 1 : 0;
+      worst = std::max(worst, worker->stores().local_share()->stats().health.load());
+    }
+    object.text("health", kHealthNames[static_cast<std::size_t>(worst)]);
+    object.number("workers_connected", connected);
+  }
+  object.end();
+}
+
+// The peek runs on a worker, since a store belongs to one; the explanation is shared with it, in case the admin
+// thread stops waiting first.
+boost::asio::awaitable<bool> peek(std::shared_ptr<pipeline::Explanation> explanation, limit::CounterStore& store,
+                                  std::shared_ptr<const pipeline::Runtime>) {
+  co_await store.peek(explanation->charges);
+  co_return !explanation->charges.store_error;
+}
+
+}  // namespace
+
+telemetry::ConfiguredNames metric_names(const pipeline::Runtime& runtime) {
+  telemetry::ConfiguredNames names;
+  for (const limit::Layer& layer : runtime.chain.layers()) names.layers.push_back(layer.name);
+  for (const auto& pattern : runtime.extractor.options().apis) names.apis.push_back(pattern.text);
+  for (const auto& dimension : runtime.extractor.options().dimensions) names.dimensions.push_back(dimension.name);
+  names.callers = runtime.named_callers;
+  for (const auto& cluster : runtime.clusters) {
+    for (const auto& endpoint : cluster.endpoints) {
+      names.endpoints.emplace_back(cluster.name, endpoint.host + ':' + std::to_string(endpoint.port));
+    }
+  }
+  return names;
+}
+
+void Gateway::start_admin() {
+  metrics_.add_source([this] { return connection_families(workers_, *budget_); });
+  metrics_.add_source([this] { return memory_families(memory_); });
+  metrics_.add_source([this] { return redis_families(workers_); });
+  metrics_.add_source([this] { return upstream_families(workers_); });
+  const auto runtime = status_.facts().runtime;
+  admin::AdminSource source;
+  source.metrics = [this] { return metrics_.exposition(); };
+  source.ready = [this] { return status_.ready.load(); };
+  source.status = [this] { return status_json(); };
+  source.config = [this] { return status_.facts().runtime->printable; };
+  source.explain = [this](pipeline::ProbeRequest request) { return explain_json(std::move(request)); };
+  const admin::AdminOptions options{runtime->admin.host, runtime->admin.port, runtime->admin_token};
+  admin_ = std::make_unique<admin::AdminServer>(options, std::move(source));
+}
+
+std::string Gateway::status_json() const {
+  const ReloadStatus::Facts facts = status_.facts();
+  const std::int64_t now = system_clock().wall_ms();
+  std::string out;
+  StatusObject object(out);
+  object.text("version", WEIR_VERSION)
+      .text("node", facts.runtime->node)
+      .text("state", status_.draining ? "draining" : status_.ready ? "ready" : "starting")
+      .number("uptime_s", (now - started_wall_ms_) / 1000)
+      .number("workers", static_cast<std::int64_t>(workers_.size()))
+      .number("connections", budget_->open())
+      .number("generation", static_cast<std::int64_t>(facts.generation))
+      .text("config_version", facts.runtime->version)
+      .number("config_age_s", (now - facts.applied_wall_ms) / 1000)
+      .number("reloads_applied", static_cast<std::int64_t>(status_.applied_count()))
+      .number("reloads_rejected", static_cast<std::int64_t>(status_.rejected_count()))
+      .flag("last_reload_good", facts.rejected_wall_ms == 0)
+      .texts("last_reload_errors", facts.last_errors)
+      .texts("needs_restart", facts.needs_restart)
+      .texts("warnings", facts.runtime->warnings);
+  object.key("store");
+  append_store(out, *facts.runtime, memory_, workers_);
+  object.end();
+  out += '\n';
+  return out;
+}
+
+std::string Gateway::explain_json(pipeline::ProbeRequest request) {
+  const auto runtime = status_.facts().runtime;
+  const auto explanation = std::make_shared<pipeline::Explanation>();
+  pipeline::explain(*runtime, std::move(request), system_clock().wall_ms(), *explanation);
+  if (explanation->charges.size == 0) return to_json(*explanation, false);
+  Worker& worker = *workers_.front();
+  const auto done = std::make_shared<std::promise<bool>>();
+  auto answered = done->get_future();
+  boost::asio::co_spawn(worker.io(), peek(explanation, worker.stores().top(), runtime),
+                        [done](std::exception_ptr failed, bool good) { done->set_value(!failed && good); });
+  const bool in_time = answered.wait_for(kExplainWait) == std::future_status::ready;
+  // Not in time: the worker may still be writing into the set, so nothing of it is read.
+  if (!in_time) return "{\"error\":\"the store did not answer within a second\"}\n";
+  return to_json(*explanation, answered.get());
+}
+
+void Gateway::report_store_health() {
+  const auto runtime = status_.facts().runtime;
+  if (runtime->store.kind == store::StoreKind::memory) return;
+  auto worst = store::StoreHealth::healthy;
+  int last_error = 0;
+  for (const auto& worker : workers_) {
+    const auto& stats = worker->stores().local_share()->stats();
+    worst = std::max(worst, stats.health.load());
+    last_error = std::max(last_error, stats.last_error.load());
+  }
+  if (worst == reported_health_) {
+    if (worst == store::StoreHealth::healthy) return;
+    const auto kind = redis::name_of(static_cast<redis::ErrorKind>(last_error));
+    telemetry::log_limited(telemetry::LogLevel::warn, "store.ill",
+                           "limits are kept by each layer's on_store_failure; last error: " + std::string(kind));
+    return;
+  }
+  reported_health_ = worst;
+  const auto level = worst == store::StoreHealth::healthy ? telemetry::LogLevel::info : telemetry::LogLevel::warn;
+  telemetry::log_line(level, "store.health", "the shared store is now: " +
+                                                 std::string(kHealthNames[static_cast<std::size_t>(worst)]));
+}
+
+}  // namespace weir::app

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gauges.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace weir::app {
+namespace {
+
+using telemetry::Labels;
+using telemetry::SampleFamily;
+using telemetry::SampleKind;
+
+SampleFamily family(std::string name, std::string help, SampleKind kind) {
+  return {std::move(name), std::move(help), kind, {}};
+}
+
+void add(SampleFamily& to, Labels labels, double value) {
+  to.samples.push_back({std::move(labels), value, {}});
+}
+
+template <class Value>
+double sum(const Workers& workers, Value value) {
+  double total = 0;
+  for (const auto& worker : workers) total += static_cast<double>(value(*worker));
+  return total;
+}
+
+SampleFamily one(std::string name, std::string help, SampleKind kind, double value) {
+  SampleFamily result = family(std::move(name), std::move(help), kind);
+  add(result, {}, value);
+  return result;
+}
+
+}  // namespace
+
+std::vector<SampleFamily> connection_families(const Workers& workers, const http::ConnectionBudget& budget) {
+  const auto of = [&](auto field) {
+    return sum(workers, [&](const Worker& worker) { return (worker.server_stats().*field).load(std::memory_order_relaxed); });
+  };
+  using Stats = http::ServerStats;
+  return {
+      one("weir_connections_open", "Client connections open now.", SampleKind::gauge,
+          static_cast<double>(budget.open())),
+      one("weir_connections_accepted_total", "Client connections accepted.", SampleKind::counter, of(&Stats::accepted)),
+      one("weir_connections_rejected_total", "Client connections closed at once, above the cap of their address.",
+          SampleKind::counter, of(&Stats::rejected)),
+      one("weir_accept_pauses_total", "Times accepting paused at the connection cap.", SampleKind::counter,
+          of(&Stats::pauses)),
+      one("weir_requests_in_flight", "Requests between their head and their last byte.", SampleKind::gauge,
+          of(&Stats::in_flight)),
+  };
+}
+
+std::vector<SampleFamily> memory_families(const store::MemoryStore& memory) {
+  return {
+      one("weir_store_keys", "Counters in the memory store.", SampleKind::gauge,
+          static_cast<double>(memory.live_keys())),
+      one("weir_store_evictions_total", "Counters that left the full memory store; what they owed is remembered.",
+          SampleKind::counter, static_cast<double>(memory.evictions())),
+      one("weir_store_memory_bytes", "Bytes held by the memory store.", SampleKind::gauge,
+          static_cast<double>(memory.memory_bytes())),
+  };
+}
+
+std::vector<SampleFamily> redis_families(const Workers& workers) {
+  if (workers.empty() || workers.front()->stores().redis() == nullptr) return {};
+  SampleFamily errors = family("weir_store_errors_total", "Failed calls of the shared store by kind.", SampleKind::counter);
+  for (int kind = 1; kind < redis::kErrorKinds; ++kind) {
+    const double count = sum(workers, [&](Worker& worker) {
+      return worker.stores().redis()->stats().errors[static_cast<std::size_t>(kind)].load(std::memory_order_relaxed);
+    });
+    add(errors, {{"kind", std::string(redis::name_of(static_cast<redis::ErrorKind>(kind)))}}, count);
+  }
+  auto worst = store::StoreHealth::healthy;
+  for (const auto& worker : workers) worst = std::max(worst, worker->stores().local_share()->stats().health.load());
+  return {
+      std::move(errors),
+      one("weir_store_state", "Health of the shared store, the worst of all workers: 0 healthy, 1 brief failure, 2 long.",
+          SampleKind::gauge, static_cast<double>(worst)),
+      one("weir_store_connected", "Workers whose store connection is up.", SampleKind::gauge,
+          sum(workers, [](Worker& worker) { return worker.stores().redis()->connection_stats().ready.load(); })),
+      one("weir_store_breaker_open", "Workers whose store breaker is open.", SampleKind::gauge,
+          sum(workers, [](Worker& worker) { return worker.stores().local_share()->stats().breaker_open.load(); })),
+      one("weir_store_spared_calls_total", "Requests decided locally without asking the store that was ill.",
+          SampleKind::counter,
+          sum(workers, [](Worker& worker) { return worker.stores().local_share()->stats().spared.load(); })),
+  };
+}
+
+std::vector<SampleFamily> upstream_families(const Workers& workers) {
+  struct Figures {
+    double outstanding = 0, connections = 0, idle = 0, connects = 0, retries = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Figures> endpoints;
+  for (const auto& worker : workers) {
+    worker->forwarders().each_endpoint(
+        [&](std::string_view cluster, std::string_view endpoint, const upstream::EndpointStats& stats) {
+          Figures& sums = endpoints[{std::string(cluster), std::string(endpoint)}];
+          sums.outstanding += static_cast<double>(stats.outstanding.load());
+          sums.connections += static_cast<double>(stats.connections.load());
+          sums.idle += static_cast<double>(stats.idle_connections.load());
+          sums.connects += static_cast<double>(stats.connects.load());
+          sums.retries += static_cast<double>(stats.retries.load());
+        });
+  }
+  auto outstanding = family("weir_upstream_outstanding", "Requests being forwarded now.", SampleKind::gauge);
+  auto connections = family("weir_upstream_connections", "Open upstream connections.", SampleKind::gauge);
+  auto idle = family("weir_upstream_idle_connections", "Upstream connections in the pool.", SampleKind::gauge);
+  auto connects = family("weir_upstream_connects_total", "New upstream connections made.", SampleKind::counter);
+  auto retries = family("weir_upstream_retries_total", "Attempts made again on a fresh connection.", SampleKind::counter);
+  for (const auto& [name, sums] : endpoints) {
+    const Labels labels{{"upstream", name.first}, {"endpoint", name.second}};
+    add(outstanding, labels, sums.outstanding);
+    add(connections, labels, sums.connections);
+    add(idle, labels, sums.idle);
+    add(connects, labels, sums.connects);
+    add(retries, labels, sums.retries);
+  }
+  return {std::move(outstanding), std::move(connections), std::move(idle), std::move(connects), std::move(retries)};
+}
+
+}  // namespace weir::app

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures that components keep themselves, as metric families for the scrape.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "app/worker.hpp"
+#include "http/connection_budget.hpp"
+#include "store/memory_store.hpp"
+#include "weir/telemetry/samples.hpp"
+
+namespace weir::app {
+
+using Workers = std::vector<std::unique_ptr<Worker>>;
+
+// Thread-safe: they read atomics only.
+std::vector<telemetry::SampleFamily> connection_families(const Workers& workers, const http::ConnectionBudget& budget);
+std::vector<telemetry::SampleFamily> memory_families(const store::MemoryStore& memory);
+std::vector<telemetry::SampleFamily> redis_families(const Workers& workers);  // empty in memory mode
+std::vector<telemetry::SampleFamily> upstream_families(const Workers& workers);
+
+}  // namespace weir::app
