@@ -5,8 +5,6 @@
 # Lines `--- @include "x"` become the text of lua/x.lua (PRELUDE takes the place of prelude_time); comment lines
 # are dropped, so that a better comment does not change the SHA1 under which the script is called. The SHA1 is
 # that of the bytes sent to the server, hence equal to what SCRIPT LOAD answers.
-set(WEIR_LUA_ROOT ${CMAKE_CURRENT_LIST_DIR})
-set(WEIR_LUA_EMBED ${CMAKE_CURRENT_LIST_FILE})
 
 function(weir_lua_expand file prelude out)
   file(READ ${file} text)
@@ -25,7 +23,7 @@ function(weir_lua_expand file prelude out)
     string(SUBSTRING "${rest}" 0 ${name_length} name)
     math(EXPR after_begin "${name_length} + 1")
     string(SUBSTRING "${rest}" ${after_begin} -1 after)
-    set(path ${WEIR_LUA_ROOT}/${name}.lua)
+    set(path ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${name}.lua)
     if(name STREQUAL "prelude_time" AND prelude)
       set(path ${prelude})
     endif()
@@ -46,7 +44,7 @@ function(weir_embed_lua target)
   set(content "// Generated from ${ARG_NAME}.lua by lua/embed.cmake.\n#include \"redis/script.hpp\"\n\nnamespace weir::redis {\n\n")
   string(APPEND content "extern const Script ${ARG_VARIABLE};\nconst Script ${ARG_VARIABLE}{\"${ARG_NAME}\", \"${sha1}\", R\"lua(")
   string(APPEND content "${body}" ")lua\"};\n\n}  // namespace weir::redis\n")
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${WEIR_LUA_EMBED})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_FUNCTION_LIST_FILE})
   file(CONFIGURE OUTPUT ${generated} CONTENT "@content@" @ONLY)
   target_sources(${target} PRIVATE ${generated})
 endfunction()

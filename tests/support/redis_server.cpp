@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -126,6 +127,8 @@ RespClient::RespClient(std::uint16_t port) : socket_(connect_to(port)) {
   if (socket_ < 0) throw std::runtime_error("no server on port " + std::to_string(port));
   const int on = 1;
   ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  const timeval patience{30, 0};
+  ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 }
 
 RespClient::~RespClient() {

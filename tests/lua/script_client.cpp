@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lua/script_client.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "redis/resp.hpp"
+#include "store/chain_call.hpp"
+
+namespace weir::test {
+
+ScriptClient::ScriptClient(std::uint16_t port) : client_(port) {
+  EXPECT_EQ(client_.text({"SCRIPT", "LOAD", redis::kScriptedChain.body}), redis::kScriptedChain.sha1);
+}
+
+void ScriptClient::add(std::string& batch, const redis::ScriptArguments& arguments,
+                       std::int64_t now_ms) const {
+  redis::append_array(batch, arguments.words + 3);
+  redis::append_bulk(batch, std::string_view("EVALSHA"));
+  redis::append_bulk(batch, redis::kScriptedChain.sha1);
+  batch.append(arguments.tail);
+  redis::append_bulk(batch, now_ms);
+}
+
+void ScriptClient::add_question(std::string& batch, const limit::ChargeSet& set, std::string_view operation,
+                                std::int64_t now_ms) const {
+  redis::ScriptArguments arguments;
+  store::write_question(set, operation, arguments);
+  add(batch, arguments, now_ms);
+}
+
+void ScriptClient::add_notice(std::string& batch, const limit::ChargeSet& set, std::string_view operation,
+                              std::int64_t delta, std::int64_t now_ms) const {
+  redis::ScriptArguments arguments;
+  ASSERT_TRUE(store::write_notice(set, operation, delta, arguments));
+  add(batch, arguments, now_ms);
+}
+
+void ScriptClient::ask(limit::ChargeSet& set, std::string_view operation, std::int64_t now_ms) {
+  std::string batch;
+  add_question(batch, set, operation, now_ms);
+  client_.send(batch);
+  const redis::Reply reply = client_.receive();
+  ASSERT_TRUE(store::read_answer(reply, set)) << reply.text;
+}
+
+void ScriptClient::notify(const limit::ChargeSet& set, std::string_view operation, std::int64_t delta,
+                          std::int64_t now_ms) {
+  std::string batch;
+  add_notice(batch, set, operation, delta, now_ms);
+  client_.send(batch);
+  const redis::Reply reply = client_.receive();
+  ASSERT_EQ(reply.type, redis::Reply::Type::array) << reply.text;
+}
+
+limit::Charge& add_layer(limit::ChargeSet& set, const limit::Policy& policy, std::string_view key,
+                         std::int64_t cost) {
+  char* const place = set.keys.data() + set.keys_used;
+  std::memcpy(place, key.data(), key.size());
+  set.keys_used += key.size();
+  limit::Charge& charge = set.charge[set.size++];
+  charge = limit::Charge();
+  charge.policy = &policy;
+  charge.key = {place, key.size()};
+  charge.request.cost = cost;
+  charge.request.owner = 1;
+  charge.enforcement = policy.enforcement;
+  return charge;
+}
+
+limit::Terms terms_of(limit::AlgorithmKind kind, std::int64_t limit, std::int64_t window_ms) {
+  limit::Terms terms;
+  terms.algorithm = kind;
+  terms.limit = limit;
+  terms.window_ms = window_ms;
+  terms.burst = limit;
+  terms.cells = 10;
+  return terms;
+}
+
+}  // namespace weir::test
