@@ -10,6 +10,10 @@
 
 namespace weir::telemetry {
 
+// Upper bounds for what takes microseconds when all is well: store calls, judging, timers.
+inline constexpr std::array<std::int64_t, 15> kQuickBounds{
+    5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 20000, 50000, 100000, 250000};
+
 class Counter {
  public:
   // The owning thread only.

@@ -4,8 +4,21 @@
 namespace weir::telemetry {
 namespace {
 
-constexpr double kMicro = 1e-6;
-constexpr double kPercent = 1e-2;
+// Divided by, not multiplied with the inverse: 100 us must print as 0.0001.
+constexpr double kPerSecond = 1e6;
+constexpr double kPerWhole = 100;
+
+HistogramValue sum_of(std::span<const Histogram* const> parts, double per_unit) {
+  HistogramValue value;
+  const auto bounds = parts.front()->bounds();
+  value.counts.resize(bounds.size() + 1);
+  for (const std::int64_t bound : bounds) value.bounds.push_back(static_cast<double>(bound) / per_unit);
+  for (const Histogram* part : parts) {
+    for (std::size_t n = 0; n <= bounds.size(); ++n) value.counts[n] += part->count(n);
+    value.sum += static_cast<double>(part->sum()) / per_unit;
+  }
+  return value;
+}
 
 // Builds families from sums over all workers.
 class Summary {
@@ -18,7 +31,6 @@ class Summary {
     callers_and_apis();
     requests();
     upstreams();
-    store();
     workers();
     return std::move(out_);
   }
@@ -32,17 +44,10 @@ class Summary {
   }
 
   template <class Pick>
-  HistogramValue histogram(double unit, Pick pick) const {
-    HistogramValue value;
-    const auto bounds = pick(*workers_.front()).bounds();
-    value.counts.resize(bounds.size() + 1);
-    for (const std::int64_t bound : bounds) value.bounds.push_back(static_cast<double>(bound) * unit);
-    for (const WorkerCounters* worker : workers_) {
-      const Histogram& part = pick(*worker);
-      for (std::size_t n = 0; n <= bounds.size(); ++n) value.counts[n] += part.count(n);
-      value.sum += static_cast<double>(part.sum()) * unit;
-    }
-    return value;
+  HistogramValue histogram(double per_unit, Pick pick) const {
+    std::vector<const Histogram*> parts;
+    for (const WorkerCounters* worker : workers_) parts.push_back(&pick(*worker));
+    return sum_of(parts, per_unit);
   }
 
   SampleFamily& family(std::string name, std::string help, SampleKind kind) {
@@ -100,7 +105,7 @@ class Summary {
                         SampleKind::histogram);
     for (std::size_t n = 0; n < layer_names.size(); ++n) {
       fill.samples.push_back(
-          {{{"layer", layer_names[n]}}, 0, histogram(kPercent, [n](const auto& w) -> const Histogram& {
+          {{{"layer", layer_names[n]}}, 0, histogram(kPerWhole, [n](const auto& w) -> const Histogram& {
              return w.layers[n].fill;
            })});
     }
@@ -147,7 +152,7 @@ class Summary {
   template <class Pick>
   void single_histogram(std::string name, std::string help, Pick pick) {
     family(std::move(name), std::move(help), SampleKind::histogram)
-        .samples.push_back({{}, 0, histogram(kMicro, pick)});
+        .samples.push_back({{}, 0, histogram(kPerSecond, pick)});
   }
 
   void requests() {
@@ -210,22 +215,12 @@ class Summary {
                      [](const auto& w) -> const Histogram& { return w.upstream_us; });
   }
 
-  void store() {
-    by_name(
-        family("weir_store_calls_total", "Calls to the shared store by how they ended", SampleKind::counter),
-        "outcome", kStoreOutcomes, [](const auto& w) -> const auto& { return w.store_calls; });
-    single("weir_store_script_reloads_total", "Times the store had lost the script and got it again",
-           [](const auto& w) -> const Counter& { return w.script_reloads; });
-    single_histogram("weir_store_call_duration_seconds", "Calls to the shared store",
-                     [](const auto& w) -> const Histogram& { return w.store_us; });
-  }
-
   void workers() {
     auto& busy = family("weir_worker_busy_seconds_total",
                         "Processor time of each worker; its rate is the busy share", SampleKind::counter);
     for (std::size_t n = 0; n < workers_.size(); ++n) {
       add(busy, {{"worker", std::to_string(n)}},
-          static_cast<double>(workers_[n]->busy_us.load(std::memory_order_relaxed)) * kMicro);
+          static_cast<double>(workers_[n]->busy_us.load(std::memory_order_relaxed)) / kPerSecond);
     }
     single_histogram("weir_worker_loop_lag_seconds", "How late timers of the workers' loops fired",
                      [](const auto& w) -> const Histogram& { return w.loop_lag_us; });
@@ -254,6 +249,13 @@ SampleFamily gauge_family(std::string name, std::string help, double value) {
 
 SampleFamily counter_family(std::string name, std::string help, double value) {
   return {std::move(name), std::move(help), SampleKind::counter, {{{}, value, {}}}};
+}
+
+SampleFamily histogram_family(std::string name, std::string help,
+                              std::span<const Histogram* const> microseconds) {
+  SampleFamily family{std::move(name), std::move(help), SampleKind::histogram, {}};
+  if (!microseconds.empty()) family.samples.push_back({{}, 0, sum_of(microseconds, kPerSecond)});
+  return family;
 }
 
 }  // namespace weir::telemetry

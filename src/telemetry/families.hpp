@@ -2,6 +2,7 @@
 // Sums what workers counted into metric families.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,8 @@ std::vector<SampleFamily> worker_families(const MetricNames& names,
 // One series without labels.
 SampleFamily gauge_family(std::string name, std::string help, double value);
 SampleFamily counter_family(std::string name, std::string help, double value);
+// The sum of histograms that observe microseconds and share their bounds, in seconds.
+SampleFamily histogram_family(std::string name, std::string help,
+                              std::span<const Histogram* const> microseconds);
 
 }  // namespace weir::telemetry

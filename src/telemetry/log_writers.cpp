@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "telemetry/families.hpp"
+
 namespace weir::telemetry {
 namespace {
 
@@ -64,6 +66,12 @@ std::uint64_t LogWriters::lines_dropped() const {
   const std::lock_guard lock(mutex_);
   const std::uint64_t denials = denials_ == access_ ? 0 : dropped_of(denials_);
   return dropped_before_ + dropped_of(access_) + denials;
+}
+
+std::vector<SampleFamily> LogWriters::families() const {
+  return {counter_family("weir_request_log_lines_dropped_total",
+                         "Access and denial lines lost because their sink was too slow or failed",
+                         static_cast<double>(lines_dropped()))};
 }
 
 }  // namespace weir::telemetry

@@ -8,9 +8,11 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "telemetry/line_writer.hpp"
 #include "weir/base/result.hpp"
+#include "weir/telemetry/samples.hpp"
 
 namespace weir::telemetry {
 
@@ -31,6 +33,8 @@ class LogWriters {
 
   // Since the start, all targets there ever were.
   std::uint64_t lines_dropped() const;
+  // The same as a metric, for Metrics::add_source().
+  std::vector<SampleFamily> families() const;
 
  private:
   std::shared_ptr<LineWriter> existing(std::string_view target) const;

@@ -105,9 +105,4 @@ void WorkerMetrics::held(int change) noexcept {
   held.store(held.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
 }
 
-void WorkerMetrics::store_call(std::size_t outcome, std::int64_t microseconds) noexcept {
-  counters_.store_calls[std::min(outcome, kStoreOutcomes.size() - 1)].add();
-  counters_.store_us.observe(microseconds);
-}
-
 }  // namespace weir::telemetry

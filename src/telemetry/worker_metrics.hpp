@@ -45,15 +45,11 @@ inline constexpr std::array<std::string_view, 15> kUpstreamOutcomes{"none",
                                                                     "body_refused",
                                                                     "other"};
 inline constexpr std::array<std::string_view, 3> kMissingPolicies{"anonymous", "ip", "reject"};
-inline constexpr std::array<std::string_view, 6> kStoreOutcomes{"ok",          "timeout", "unreachable",
-                                                                "script_lost", "refused", "protocol"};
 
 // Upper bounds, microseconds.
 inline constexpr std::array<std::int64_t, 16> kRequestBounds{
     500,    1000,   2500,    5000,    10000,   25000,    50000,    100000,
     250000, 500000, 1000000, 2500000, 5000000, 10000000, 30000000, 60000000};
-inline constexpr std::array<std::int64_t, 15> kQuickBounds{
-    5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 20000, 50000, 100000, 250000};
 // Used share of a limit, percent.
 inline constexpr std::array<std::int64_t, 8> kFillBounds{10, 25, 50, 75, 80, 90, 95, 100};
 
@@ -88,9 +84,6 @@ struct WorkerCounters {
   Histogram request_us{kRequestBounds};
   Histogram upstream_us{kRequestBounds};
   Histogram limiter_us{kQuickBounds};
-  std::array<Counter, kStoreOutcomes.size()> store_calls;
-  Histogram store_us{kQuickBounds};
-  Counter script_reloads;
   Histogram loop_lag_us{kQuickBounds};
   std::atomic<std::int64_t> busy_us{0};
   std::atomic<std::int64_t> held{0};
@@ -109,9 +102,6 @@ class alignas(64) WorkerMetrics {
   void identity_missing(std::string_view dimension, std::string_view policy) noexcept;
   // Requests held back: +1, -1.
   void held(int change) noexcept;
-  // One call to the shared store; `outcome` is an index into kStoreOutcomes.
-  void store_call(std::size_t outcome, std::int64_t microseconds) noexcept;
-  void script_reloaded() noexcept { counters_.script_reloads.add(); }
   // Processor time that this worker's thread has used since it began.
   void busy(std::int64_t total_us) noexcept { counters_.busy_us.store(total_us, std::memory_order_relaxed); }
   // How late a timer of the worker's loop fired.

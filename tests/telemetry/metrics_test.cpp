@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "telemetry/exposition.hpp"
+#include "telemetry/families.hpp"
 #include "telemetry/records.hpp"
 
 namespace weir::telemetry {
@@ -140,7 +141,6 @@ TEST(Metrics, CountsWhatHappenedOverAllWorkers) {
   metrics.worker(0).malformed(431);
   metrics.worker(0).identity_missing("user", "ip");
   metrics.worker(1).held(1);
-  metrics.worker(1).store_call(1, 20000);
   metrics.worker(1).busy(2'500'000);
   metrics.reload_accepted(7, 1000);
   metrics.reload_rejected();
@@ -174,7 +174,6 @@ TEST(Metrics, CountsWhatHappenedOverAllWorkers) {
   EXPECT_EQ(page.value("weir_malformed_requests_total{class=\"4xx\"}"), 1);
   EXPECT_EQ(page.value("weir_identity_missing_total{dimension=\"user\",policy=\"ip\"}"), 1);
   EXPECT_EQ(page.value("weir_requests_held"), 1);
-  EXPECT_EQ(page.value("weir_store_calls_total{outcome=\"timeout\"}"), 1);
   EXPECT_DOUBLE_EQ(page.value("weir_worker_busy_seconds_total{worker=\"1\"}"), 2.5);
   EXPECT_EQ(page.value("weir_config_generation"), 7);
   EXPECT_EQ(page.value("weir_config_reloads_total{result=\"rejected\"}"), 1);
@@ -241,6 +240,19 @@ TEST(Metrics, SourcesAreShownAndMended) {
   EXPECT_EQ(page.value("weir_test_size_b_bucket{le=\"2\"}"), 3);
   EXPECT_EQ(page.value("weir_test_size_b_bucket{le=\"+Inf\"}"), 7);
   EXPECT_THAT(text, HasSubstr("# HELP weir_test_gauge one bad help\n"));
+}
+
+TEST(Metrics, HistogramsOfComponentsAreSummed) {
+  Histogram one(kQuickBounds);
+  Histogram two(kQuickBounds);
+  one.observe(100);
+  two.observe(101);
+  two.observe(1'000'000);
+  const std::array<const Histogram*, 2> both{&one, &two};
+  const Page page(expose({histogram_family("weir_test_seconds", "Calls", both)}));
+  EXPECT_EQ(page.value("weir_test_seconds_bucket{le=\"0.0001\"}"), 1);
+  EXPECT_EQ(page.value("weir_test_seconds_bucket{le=\"0.25\"}"), 2);
+  EXPECT_EQ(page.value("weir_test_seconds_count"), 3);
 }
 
 TEST(Metrics, ScrapesWhileWorkersCountAndNamesGrow) {

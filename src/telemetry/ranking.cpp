@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/ranking.hpp"
+
+#include <algorithm>
+
+#include "base/hash.hpp"
+#include "telemetry/json_line.hpp"
+
+namespace weir::telemetry {
+namespace {
+
+constexpr std::size_t kShown = 100;
+
+}  // namespace
+
+void HeavyNames::add(std::string_view name) {
+  std::string shortened;
+  if (name.size() > kNameBytes) {
+    shortened = std::string(name.substr(0, kNameBytes / 2)) + "..." + digest_hex(name);
+    name = shortened;
+  }
+  auto found = names_.find(name);
+  if (found == names_.end()) {
+    if (names_.size() >= kRoom) drop_lighter_half();
+    found = names_.emplace(std::string(name), Weight{floor_, floor_}).first;
+  }
+  ++found->second.count;
+}
+
+void HeavyNames::drop_lighter_half() {
+  std::vector<std::uint64_t> counts;
+  counts.reserve(names_.size());
+  for (const auto& [name, weight] : names_) counts.push_back(weight.count);
+  const auto middle = counts.begin() + kKept;
+  std::nth_element(counts.begin(), middle, counts.end(), std::greater<>());
+  floor_ = *middle;
+  // More may equal the middle than there is room for: they go, and are what the floor stands for.
+  for (auto name = names_.begin(); name != names_.end();) {
+    if (name->second.count > floor_) {
+      ++name;
+    } else {
+      names_.erase(name++);
+    }
+  }
+}
+
+void HeavyNames::clear() {
+  names_.clear();
+  floor_ = 0;
+}
+
+void WorkerRanking::record(const RequestRecord& r, std::int64_t now_ms) noexcept {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  try {
+    const std::int64_t minute = now_ms / kMinuteMs;
+    if (minute != minute_) {
+      running_ = 1 - running_;
+      const bool adjacent = minute == minute_ + 1;
+      for (Minute& each : minutes_) {
+        if (adjacent && &each != &minutes_[running_]) continue;
+        for (auto& kind : each.names)
+          std::for_each(kind.begin(), kind.end(), [](HeavyNames& names) { names.clear(); });
+      }
+      minute_ = minute;
+    }
+    const std::array<std::string_view, kKinds.size()> values{r.caller, r.user, r.api};
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      if (values[n].empty()) continue;
+      auto& names = minutes_[running_].names[n];
+      names[0].add(values[n]);
+      if (!r.final_hit_layer.empty()) names[1].add(values[n]);
+    }
+  } catch (...) {
+    // Out of memory: a ranking can miss a request, a request cannot miss its answer.
+  }
+}
+
+void WorkerRanking::add_to(StringMap<HeavyNames::Weight>& sums, std::string_view kind, RankedBy by) const {
+  const auto at = std::find(kKinds.begin(), kKinds.end(), kind);
+  if (at == kKinds.end()) return;
+  const auto n = static_cast<std::size_t>(at - kKinds.begin());
+  const std::lock_guard lock(mutex_);
+  for (const Minute& minute : minutes_) {
+    for (const auto& [name, weight] : minute.names[n][static_cast<std::size_t>(by)].names()) {
+      HeavyNames::Weight& sum = sums[name];
+      sum.count += weight.count;
+      sum.error += weight.error;
+    }
+  }
+}
+
+std::vector<Ranked> ranking(const std::vector<const WorkerRanking*>& workers, std::string_view kind,
+                            RankedBy by, std::size_t most) {
+  StringMap<HeavyNames::Weight> sums;
+  for (const WorkerRanking* worker : workers) worker->add_to(sums, kind, by);
+  std::vector<Ranked> all;
+  for (const auto& [name, weight] : sums) all.push_back({name, weight.count, weight.error});
+  const auto heavier = [](const Ranked& a, const Ranked& b) {
+    return a.count != b.count ? a.count > b.count : a.name < b.name;
+  };
+  const auto shown = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
+  std::partial_sort(all.begin(), shown, all.end(), heavier);
+  all.erase(shown, all.end());
+  return all;
+}
+
+std::string ranking_json(const std::vector<const WorkerRanking*>& workers) {
+  std::string out = "{\"window_s\":[60,120]";
+  for (const std::string_view kind : {"caller", "user", "api"}) {
+    out += ",\"";
+    out += kind;
+    out += "\":{";
+    for (const RankedBy by : {RankedBy::requests, RankedBy::refusals}) {
+      out += by == RankedBy::requests ? "\"requests\":[" : ",\"refusals\":[";
+      bool first = true;
+      for (const Ranked& each : ranking(workers, kind, by, kShown)) {
+        if (!first) out += ',';
+        first = false;
+        JsonLine(out)
+            .text("name", each.name)
+            .number("count", static_cast<std::int64_t>(each.count))
+            .number("error", static_cast<std::int64_t>(each.error))
+            .end();
+        out.pop_back();  // the line's end
+      }
+      out += ']';
+    }
+    out += '}';
+  }
+  out += "}\n";
+  return out;
+}
+
+}  // namespace weir::telemetry

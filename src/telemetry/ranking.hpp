@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who sends most and who is refused most (spec OB-3): callers, users and APIs, in bounded memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/string_map.hpp"
+#include "weir/telemetry/records.hpp"
+
+namespace weir::telemetry {
+
+// The heaviest names of a stream. Exact while there are at most kRoom of them. Beyond, the lighter half is
+// dropped and what a new name might have had before is given to it as `error`: a count is never too low, and
+// too high by at most its error. A name with more than 1 in kKept of all counts is always there.
+class HeavyNames {
+ public:
+  static constexpr std::size_t kKept = 256;
+  static constexpr std::size_t kRoom = 2 * kKept;
+  static constexpr std::size_t kNameBytes = 256;  // longer names are kept by their start and a hash
+
+  struct Weight {
+    std::uint64_t count = 0;
+    std::uint64_t error = 0;
+  };
+
+  // Constant time on average.
+  void add(std::string_view name);
+  void clear();
+  const StringMap<Weight>& names() const noexcept { return names_; }
+
+ private:
+  void drop_lighter_half();
+
+  StringMap<Weight> names_;
+  std::uint64_t floor_ = 0;  // the most that a name which is not there may have had
+};
+
+enum class RankedBy : std::uint8_t { requests, refusals };
+
+struct Ranked {
+  std::string name;
+  std::uint64_t count = 0;
+  std::uint64_t error = 0;
+};
+
+// One worker's part. Counts the minute that runs and the one before it.
+class WorkerRanking {
+ public:
+  static constexpr std::int64_t kMinuteMs = 60'000;
+
+  // The worker's thread. Skips a record rather than wait for a reader.
+  void record(const RequestRecord& record, std::int64_t now_ms) noexcept;
+
+  // Any thread: adds this worker's names of one kind ("caller", "user", "api") to `sums`.
+  void add_to(StringMap<HeavyNames::Weight>& sums, std::string_view kind, RankedBy by) const;
+
+ private:
+  static constexpr std::array<std::string_view, 3> kKinds{"caller", "user", "api"};
+  struct Minute {
+    std::array<std::array<HeavyNames, 2>, kKinds.size()> names;  // by kind, by RankedBy
+  };
+
+  mutable std::mutex mutex_;
+  std::array<Minute, 2> minutes_;
+  std::size_t running_ = 0;
+  std::int64_t minute_ = -1;
+};
+
+// The heaviest of all workers together, at most `most`, heaviest first.
+std::vector<Ranked> ranking(const std::vector<const WorkerRanking*>& workers, std::string_view kind,
+                            RankedBy by, std::size_t most);
+
+// {"window_s":[60,120],"caller":{"requests":[{"name":"a","count":5,"error":0},...],"refusals":[...]},...}:
+// what GET /top shows, a hundred names of each at most.
+std::string ranking_json(const std::vector<const WorkerRanking*>& workers);
+
+}  // namespace weir::telemetry
