@@ -11,6 +11,12 @@ using boost::asio::awaitable;
 using net::Interest;
 using net::Wake;
 
+namespace {
+
+constexpr int kExchangesPerTurn = 32;  // of one connection, before others get a turn
+
+}  // namespace
+
 Connection::Connection(Server& server, int descriptor, const net::PeerAddress& peer)
     : server_(server),
       stream_(server.loop_, descriptor, true),
@@ -36,6 +42,7 @@ awaitable<void> Connection::run(std::unique_ptr<Connection> self) {
       const std::int64_t until = self->wait_deadline();
       const Wake wake = co_await self->stream_.wait(Interest::read, until);
       step = self->after_wait(wake);
+      self->exchanges_in_turn_ = 0;
     }
     if (step == Step::exchange) {
       ServerExchange& exchange = *self->exchange_;
@@ -43,6 +50,10 @@ awaitable<void> Connection::run(std::unique_ptr<Connection> self) {
       exchange.clear_canceller();
       if (!exchange.settled()) co_await exchange.settle();
       if (!self->prepare_next()) co_return;
+      if (++self->exchanges_in_turn_ >= kExchangesPerTurn) {
+        self->exchanges_in_turn_ = 0;
+        co_await self->server_.loop_.yield();
+      }
     }
     if (step == Step::refuse) co_await self->exchange_->refuse(self->refused_status_);
     if (step == Step::refuse || step == Step::close) co_return;

@@ -47,6 +47,7 @@ class Connection {
   std::unique_ptr<ServerExchange> exchange_;
   std::int64_t since_ms_;  // idle since, or when the first octet of the head came
   int refused_status_ = 0;
+  int exchanges_in_turn_ = 0;
   bool killed_ = false;
   Connection* next_ = nullptr;
   Connection** slot_ = nullptr;

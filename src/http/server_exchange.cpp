@@ -198,7 +198,8 @@ void ServerExchange::on_client_event() {
 }
 
 void ServerExchange::on_half_close_timer() {
-  if (canceller_.call == nullptr) return;
+  // Once bytes of the response flow, writing them tells whether the client is still there.
+  if (canceller_.call == nullptr || response_started()) return;
   lose_client();
   call_canceller();
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/event_loop.hpp"
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 
 namespace weir::net {
@@ -22,6 +24,10 @@ void EventLoop::stop() noexcept {
   stopped_ = true;
   poller_.stop();
   ticker_.cancel();
+}
+
+boost::asio::awaitable<void> EventLoop::yield() {
+  co_await boost::asio::post(io_, boost::asio::use_awaitable);
 }
 
 void EventLoop::tick() {

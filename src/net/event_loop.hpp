@@ -3,6 +3,7 @@
 // clock and its read scratch. Everything here belongs to the thread that runs `io`; nothing is shared.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
@@ -34,6 +35,9 @@ class EventLoop {
   TimerWheel& wheel() noexcept { return wheel_; }
   const Clock& clock() const noexcept { return clock_; }
   std::int64_t now_ms() const noexcept { return clock_.monotonic_ms(); }
+
+  // Lets everybody else have a turn. For a coroutine whose peers are always ready.
+  boost::asio::awaitable<void> yield();
 
   // kScratchBytes to read into. Its bytes are valid until the current coroutine next waits.
   std::span<char> scratch() noexcept { return {scratch_.get(), kScratchBytes}; }

@@ -35,6 +35,10 @@ const PeerAddress* ResolvedName::next() {
   return &addresses[turn_++ % addresses.size()];
 }
 
+std::size_t ResolvedName::count() const noexcept {
+  return shared_->addresses.size();
+}
+
 void ResolvedName::look_up() {
   if (shared_->running) return;
   shared_->running = true;

@@ -27,6 +27,7 @@ class ResolvedName {
 
   // The address to try next (they take turns), or nullptr while none is known. Starts a look-up when due.
   const PeerAddress* next();
+  std::size_t count() const noexcept;  // of the addresses known
   // Waits until the first look-up has ended, at most until `deadline_ms`.
   boost::asio::awaitable<void> wait_for_first(std::int64_t deadline_ms);
   // The address did not answer: look the name up again soon.

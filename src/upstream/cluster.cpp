@@ -14,6 +14,12 @@ using boost::asio::awaitable;
 using net::Interest;
 using net::Wake;
 
+namespace {
+
+constexpr std::size_t kAddressesTried = 3;  // of one endpoint, per attempt
+
+}  // namespace
+
 Cluster::Cluster(net::EventLoop& loop, const ClusterOptions& options) : loop_(loop) {
   update(options);
 }
@@ -127,15 +133,21 @@ bool Cluster::reuse(Forward& forward) {
 }
 
 awaitable<ForwardError> Cluster::connect(Forward& forward) {
-  Endpoint& endpoint = *forward.endpoint;
-  const net::PeerAddress* address = endpoint.addresses().next();
+  net::ResolvedName& addresses = forward.endpoint->addresses();
+  const net::PeerAddress* address = addresses.next();
   if (address == nullptr) {
-    co_await endpoint.addresses().wait_for_first(forward.relay->deadline(forward.options->connect_timeout));
-    address = endpoint.addresses().next();
+    co_await addresses.wait_for_first(forward.relay->deadline(forward.options->connect_timeout));
+    address = addresses.next();
   }
-  if (address == nullptr) co_return ForwardError::connect_failed;
-  const net::PeerAddress target = *address;
-  co_return co_await connect_to(forward, target);
+  ForwardError error = ForwardError::connect_failed;
+  // A name may stand for several addresses of which only some answer (localhost: ::1 and 127.0.0.1).
+  const std::size_t tries = std::min(addresses.count(), kAddressesTried);
+  for (std::size_t n = 0; n < tries && address != nullptr && error == ForwardError::connect_failed; ++n) {
+    const net::PeerAddress target = *address;
+    error = co_await connect_to(forward, target);
+    if (error == ForwardError::connect_failed) address = addresses.next();
+  }
+  co_return error;
 }
 
 awaitable<ForwardError> Cluster::connect_to(Forward& forward, const net::PeerAddress& address) {
@@ -143,6 +155,7 @@ awaitable<ForwardError> Cluster::connect_to(Forward& forward, const net::PeerAdd
   const std::int64_t began_us = monotonic_us();
   endpoint.stats().connects.fetch_add(1, std::memory_order_relaxed);
   auto stream = net::begin_connect(endpoint.loop(), address);
+  forward.relay->use(nullptr);
   if (!stream) co_return ForwardError::connect_failed;
   forward.connection = std::make_unique<UpstreamConnection>(endpoint, std::move(*stream));
   net::Stream& wire = forward.connection->stream();

@@ -16,6 +16,8 @@ using net::Wake;
 
 namespace {
 
+constexpr int kMovesPerTurn = 16;  // of 64 KiB at most, before other relays get a turn
+
 void shrink(std::string& buffer, std::size_t kept) noexcept {
   buffer.clear();
   if (buffer.capacity() > kept) std::string().swap(buffer);
@@ -55,7 +57,7 @@ void Relay::end() noexcept {
   cost_ = {};
   body_error_ = {};
   sent_us_ = sent_ms_ = response_us_ = 0;
-  interims_ = 0;
+  interims_ = moves_in_turn_ = 0;
   error_ = ForwardError::none;
   replayable_ = true;
   wrote_ = answered_ = head_done_ = response_done_ = upload_done_ = upload_stopped_ = false;
@@ -71,6 +73,7 @@ awaitable<ForwardError> Relay::run() {
       const std::int64_t until = upstream_deadline();
       const Wake wake = co_await stream_->wait(interest, until);
       on_wake(wake);
+      moves_in_turn_ = 0;
     } else if (step == Step::body) {
       const Result<std::string_view> piece = co_await exchange_->read_body();
       on_body_piece(piece);
@@ -82,6 +85,9 @@ awaitable<ForwardError> Relay::run() {
       const Result<void> sent = co_await exchange_->flush();
       if (!sent) fail(ForwardError::client_gone);
       if (response_done_) break;
+      if (++moves_in_turn_ < kMovesPerTurn) continue;
+      moves_in_turn_ = 0;
+      co_await loop_.yield();
     }
   }
   stream_->clear_observer();

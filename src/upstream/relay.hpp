@@ -98,6 +98,7 @@ class Relay {
   std::int64_t sent_ms_ = 0;
   std::int64_t response_us_ = 0;
   int interims_ = 0;
+  int moves_in_turn_ = 0;
   ForwardError error_ = ForwardError::none;
   bool replayable_ = true;  // out_ holds everything consumed of the request
   bool wrote_ = false;      // a byte left

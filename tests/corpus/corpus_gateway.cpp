@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data path alone as a process: every request goes to one upstream, no limiter. For the corpus runner, for
-// counting system calls, and for measuring. usage: corpus_gateway LISTEN_PORT UPSTREAM_PORT
+// The data path alone as a process: every request goes to one upstream, no limiter. For the corpus runner,
+// for counting system calls, and for measuring. usage: corpus_gateway LISTEN_PORT UPSTREAM_PORT
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <cstdio>
@@ -43,8 +43,8 @@ class ForwardingHandler final : public http::Handler {
 
  private:
   inline static const std::vector<std::string> kAsserted{
-      "forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port",
-      "x-real-ip", "x-request-id"};
+      "forwarded",        "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host",
+      "x-forwarded-port", "x-real-ip",       "x-request-id"};
   upstream::Forwarders& forwarders_;
 };
 

@@ -3,6 +3,8 @@
 #include "http/server.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -338,6 +340,56 @@ TEST_F(ServerTest, AcceptingPausesAtTheCapAndGoesOnBelowIt) {
   one.reset();
   EXPECT_EQ(three.read().status, 200);
   EXPECT_GE(worker_->server().stats().pauses, 1u);
+}
+
+TEST_F(ServerTest, RunningOutOfDescriptorsOnlyDelaysAccepting) {
+  start();
+  auto one = std::make_unique<RawClient>(worker_->port());
+  ASSERT_TRUE(one->send(kGet));
+  EXPECT_EQ(one->read().status, 200);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  // Room for one descriptor, which the next client takes: its connection cannot be accepted.
+  const int next = ::dup(0);
+  ::close(next);
+  rlimit tight = before;
+  tight.rlim_cur = static_cast<rlim_t>(next) + 1;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+  RawClient two(worker_->port());
+  ASSERT_TRUE(two.send(kGet));
+  EXPECT_TRUE(two.quiet_for(200));
+  one.reset();  // gives two back
+  EXPECT_EQ(two.read().status, 200);
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_GE(worker_->server().stats().pauses, 1u);
+}
+
+TEST_F(ServerTest, AFloodOfPipelinedRequestsLeavesOthersTheirTurn) {
+  start();
+  std::string flood;
+  for (int n = 0; n < 20000; ++n) flood += kGet;
+  RawClient greedy(worker_->port());
+  std::atomic<bool> stop{false};
+  std::atomic<std::size_t> floods{0};
+  std::thread sender([&] {
+    while (!stop && greedy.send(flood)) ++floods;
+  });
+  std::thread reader([&] {
+    while (!greedy.read_some(1 << 20).empty()) {
+    }
+  });
+  ASSERT_TRUE(test::eventually([&] { return worker_->server().stats().requests > 1000; }));
+  RawClient modest(worker_->port());
+  const auto began = std::chrono::steady_clock::now();
+  for (int n = 0; n < 20; ++n) {
+    ASSERT_TRUE(modest.send(kGet));
+    EXPECT_EQ(modest.read().status, 200);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
+  stop = true;
+  sender.join();
+  greedy.half_close();
+  reader.join();
 }
 
 TEST_F(ServerTest, OneAddressHasItsOwnCap) {

@@ -248,6 +248,19 @@ TEST_F(ForwardTest, AHalfClosedClientStillGetsAQuickAnswer) {
   EXPECT_TRUE(client.closed_within(3000));
 }
 
+TEST_F(ForwardTest, AHalfClosedClientMayReadALongAnswer) {
+  EchoUpstream upstream([](Wire& wire, Request&) {
+    wire.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab");
+    std::this_thread::sleep_for(std::chrono::milliseconds(http::Exchange::kHalfCloseGraceMs + 500));
+    return wire.send("cd");
+  });
+  start({upstream.port()});
+  RawClient client(worker_->port());
+  ASSERT_TRUE(client.send(get()));
+  client.half_close();
+  EXPECT_EQ(client.read().body, "abcd");
+}
+
 TEST_F(ForwardTest, HeadAndBodilessAnswersKeepTheConnection) {
   EchoUpstream upstream([](Wire& wire, Request& request) {
     if (request.method() == "HEAD") return wire.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
@@ -452,6 +465,20 @@ TEST_F(ForwardTest, NoConnectionIs502AndTheOtherEndpointIsTried) {
   });
   ASSERT_TRUE(client.send(get()));
   EXPECT_EQ(client.read().status, 503);
+}
+
+TEST_F(ForwardTest, ANameIsTriedAtEachOfItsAddresses) {
+  EchoUpstream upstream;  // on 127.0.0.1 only, while localhost may be ::1 first
+  start({});
+  worker_->run([&] {
+    cluster_.endpoints = {{"localhost", upstream.port()}};
+    handler().forwarders.update({cluster_});
+  });
+  RawClient client(worker_->port());
+  for (int n = 0; n < 4; ++n) {
+    ASSERT_TRUE(client.send(post("x")));
+    EXPECT_EQ(client.read().status, 200);
+  }
 }
 
 TEST_F(ForwardTest, NoAnswerInTimeIs504) {

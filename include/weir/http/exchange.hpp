@@ -81,7 +81,8 @@ class Exchange {
   // Calls `canceller` (at most once, on this worker's thread) if the client leaves before clear_canceller(),
   // or if the exchange's total time is over. While it is set, the exchange watches the client's socket;
   // pipelined bytes stay unread. A reset is leaving at once; a client that only ended its sending side may
-  // still read, so it counts as gone after kHalfCloseGraceMs.
+  // still read, so it counts as gone
+  // when no response has begun within kHalfCloseGraceMs.
   struct Canceller {
     void (*call)(void* context) = nullptr;
     void* context = nullptr;
