@@ -40,16 +40,16 @@ LimiterChain chain_of(LimiterChain::Options options, Layers&&... layers) {
   return {std::move(options), std::move(all)};
 }
 
-// Facts of one request.
+// Facts of one request. A copy has texts of its own; views are made when the descriptor is asked for.
 class Who {
  public:
   Who& is(std::uint8_t dimension, std::string value) {
     texts_[dimension] = std::move(value);
-    entries_[dimension] = {texts_[dimension], Fact::present};
+    facts_[dimension] = Fact::present;
     return *this;
   }
   Who& anonymous(std::uint8_t dimension) {
-    entries_[dimension] = {{}, Fact::anonymous};
+    facts_[dimension] = Fact::anonymous;
     return *this;
   }
   Who& exempt() {
@@ -61,12 +61,14 @@ class Who {
     return *this;
   }
   const Descriptor& descriptor() {
+    for (std::size_t n = 0; n < entries_.size(); ++n) entries_[n] = {texts_[n], facts_[n]};
     descriptor_.entries = entries_;
     return descriptor_;
   }
 
  private:
   std::array<std::string, 16> texts_;
+  std::array<Fact, 16> facts_{};
   std::array<DescriptorEntry, 16> entries_{};
   Descriptor descriptor_;
 };

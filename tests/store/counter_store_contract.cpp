@@ -16,7 +16,9 @@ using limit::Policy;
 Chain& Chain::add(const Policy& policy, const std::string& key, std::int64_t cost) {
   limit::Charge& charge = set_->charge[set_->size++];
   charge.policy = &policy;
-  charge.key = key;
+  char* const bytes = set_->keys.data() + set_->keys_used;
+  charge.key = {bytes, key.copy(bytes, key.size())};
+  set_->keys_used += key.size();
   charge.request.cost = cost;
   charge.enforcement = policy.enforcement;
   charge.charged = false;

@@ -43,7 +43,7 @@ class Chain {
   explicit Chain(limit::Accounting accounting = limit::Accounting::all_or_none) {
     set_->accounting = accounting;
   }
-  // Both must outlive the chain.
+  // `policy` must outlive the chain.
   Chain& add(const limit::Policy& policy, const std::string& key, std::int64_t cost = 1);
   Chain& by_owner(std::uint64_t owner);
 
