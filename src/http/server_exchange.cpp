@@ -27,7 +27,7 @@ void ServerExchange::begin() {
   in_used_ = parser_.head_end();
   body_ = BodyReader(head_.framing);
   wants_continue_ = head_.expects_continue;
-  started_ms_ = loop_.now_ms();
+  started_ms_ = loop_.clock().monotonic_ms();
   writer_.begin({head_.method, head_.version_minor});
   const auto total = downstream_.options->total_timeout.count();
   total_deadline_ms_ = total > 0 ? started_ms_ + total : 0;

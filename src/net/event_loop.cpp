@@ -10,7 +10,7 @@ namespace weir::net {
 EventLoop::EventLoop(boost::asio::io_context& io, const Clock& clock)
     : io_(io),
       clock_(clock),
-      poller_(io),
+      poller_(io, clock),
       wheel_(clock.monotonic_ms()),
       ticker_(io),
       scratch_(std::make_unique_for_overwrite<char[]>(kScratchBytes)) {
@@ -34,7 +34,8 @@ void EventLoop::tick() {
   ticker_.expires_after(std::chrono::milliseconds(TimerWheel::kTickMs));
   ticker_.async_wait([this](error_code failed) {
     if (failed || stopped_) return;
-    wheel_.advance(clock_.monotonic_ms());
+    poller_.refresh_time();
+    wheel_.advance(poller_.now_ms());
     tick();
   });
 }

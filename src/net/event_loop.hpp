@@ -34,7 +34,8 @@ class EventLoop {
   Poller& poller() noexcept { return poller_; }
   TimerWheel& wheel() noexcept { return wheel_; }
   const Clock& clock() const noexcept { return clock_; }
-  std::int64_t now_ms() const noexcept { return clock_.monotonic_ms(); }
+  // The time of this turn of the loop, for deadlines: at most a tick of the wheel behind the clock.
+  std::int64_t now_ms() const noexcept { return poller_.now_ms(); }
 
   // Lets everybody else have a turn. For a coroutine whose peers are always ready.
   boost::asio::awaitable<void> yield();

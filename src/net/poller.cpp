@@ -17,7 +17,8 @@ int make_epoll_set() {
 
 }  // namespace
 
-Poller::Poller(boost::asio::io_context& io) : set_(io, make_epoll_set()) {}
+Poller::Poller(boost::asio::io_context& io, const Clock& clock)
+    : set_(io, make_epoll_set()), clock_(clock), now_ms_(clock.monotonic_ms()) {}
 
 Result<void> Poller::add(int descriptor, Pollable& pollable) noexcept {
   epoll_event event{};
@@ -55,6 +56,7 @@ void Poller::wait() {
 }
 
 void Poller::dispatch() {
+  refresh_time();
   // A full batch means that more is waiting; wait() sees that, since re-arming an epoll set that is ready
   // reports it again. Other handlers of the io_context get their turn in between.
   batch_size_ = ::epoll_wait(set_.native_handle(), batch_.data(), kBatch, 0);

@@ -11,6 +11,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstdint>
 
+#include "weir/base/clock.hpp"
 #include "weir/base/result.hpp"
 
 namespace weir::net {
@@ -39,7 +40,11 @@ class Pollable {
 class Poller {
  public:
   // Throws boost::system::system_error without descriptors (start-up only).
-  explicit Poller(boost::asio::io_context& io);
+  Poller(boost::asio::io_context& io, const Clock& clock);
+
+  // The monotonic time when the events being delivered were taken: one clock read for all of them.
+  std::int64_t now_ms() const noexcept { return now_ms_; }
+  void refresh_time() noexcept { now_ms_ = clock_.monotonic_ms(); }
 
   // Registers for reading, writing and hang-up, edge-triggered. The first event comes by itself if the
   // descriptor is ready already. The Pollable must call remove() before its descriptor is closed.
@@ -55,6 +60,8 @@ class Poller {
   void dispatch();
 
   boost::asio::posix::stream_descriptor set_;
+  const Clock& clock_;
+  std::int64_t now_ms_;
   std::array<epoll_event, kBatch> batch_;
   int batch_size_ = 0;
 };
