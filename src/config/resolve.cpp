@@ -127,7 +127,7 @@ class Resolution {
     policy_.enforce_percent =
         static_cast<std::uint8_t>(first(own_.enforce_percent, shared.enforce_percent).value_or(100));
     if (const std::optional<double> share = first(own_.warn_at, shared.warn_at)) {
-      const auto capacity = static_cast<double>(capacity_of(policy_.terms));
+      const auto capacity = static_cast<double>(limit::capacity_of(policy_.terms));
       policy_.warn_at =
           std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(*share * capacity - 1e-9)));
     }
@@ -179,10 +179,6 @@ limit::AlgorithmKind default_algorithm(std::string_view layer) {
 bool is_bucket(limit::AlgorithmKind algorithm) noexcept {
   return algorithm == AlgorithmKind::token_bucket || algorithm == AlgorithmKind::gcra ||
          algorithm == AlgorithmKind::leaky_bucket;
-}
-
-std::int64_t capacity_of(const limit::Terms& terms) noexcept {
-  return is_bucket(terms.algorithm) ? terms.burst : terms.limit;
 }
 
 std::optional<limit::Policy> resolve(const LayerSpec& layer, const LimitSpec& spec,

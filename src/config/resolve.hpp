@@ -21,9 +21,6 @@ limit::AlgorithmKind default_algorithm(std::string_view layer);
 // token_bucket, gcra, leaky_bucket: kinds with a capacity of their own.
 bool is_bucket(limit::AlgorithmKind algorithm) noexcept;
 
-// The most permits this policy can grant at once.
-std::int64_t capacity_of(const limit::Terms& terms) noexcept;
-
 // The policy of `spec` in `layer`. `inherited` is where an omitted limit comes from (the layer's default, or
 // the default of a caller's own `user` section); it may be null. nullopt after an error.
 std::optional<limit::Policy> resolve(const LayerSpec& layer, const LimitSpec& spec,
