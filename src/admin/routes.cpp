@@ -25,6 +25,7 @@ constexpr std::string_view kIndex =
     "GET /readyz    200 while it takes traffic, else 503\n"
     "GET /status    version, node, configuration, store, workers (JSON)\n"
     "GET /config    effective configuration, secrets replaced (JSON)\n"
+    "GET /top       who sends most, who is refused most: callers, users, APIs (JSON)\n"
     "GET /explain?method=GET&path=/x&header=X-Caller-Id:%20a&from=1.2.3.4\n"
     "               which limits a request meets, and how full they are (JSON)\n";
 
@@ -61,6 +62,11 @@ AdminReply config(std::string_view, const AdminSource& source) {
   return {200, kJson, source.config()};
 }
 
+AdminReply top(std::string_view, const AdminSource& source) {
+  if (!source.top) return {404, kPlain, "no rankings are kept\n"};
+  return {200, kJson, source.top()};
+}
+
 AdminReply explain(std::string_view query, const AdminSource& source) {
   std::string why;
   auto probe = parse_probe(query, why);
@@ -68,12 +74,13 @@ AdminReply explain(std::string_view query, const AdminSource& source) {
   return {200, kJson, source.explain(std::move(*probe))};
 }
 
-constexpr std::array<Route, 7> kRoutes{{{"/", Guard::token, index},
+constexpr std::array<Route, 8> kRoutes{{{"/", Guard::token, index},
                                         {"/metrics", Guard::token, metrics},
                                         {"/livez", Guard::open, livez},
                                         {"/readyz", Guard::open, readyz},
                                         {"/status", Guard::token, status},
                                         {"/config", Guard::token, config},
+                                        {"/top", Guard::token, top},
                                         {"/explain", Guard::token, explain}}};
 
 // Digests are compared, so that neither the place of the first difference nor the length shows in the time.

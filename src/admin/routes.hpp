@@ -4,6 +4,7 @@
 //   GET /          the endpoints, as plain text       GET /metrics   Prometheus
 //   GET /livez     200 while the process runs         GET /readyz    200 while it takes traffic, else 503
 //   GET /status    JSON                               GET /config    JSON, secrets replaced
+//   GET /top       JSON: who sends most and who is refused most, this minute and the last
 //   GET /explain?method=GET&path=/x&header=X-Caller-Id:%20a&from=1.2.3.4      JSON; header may be repeated
 //
 // HEAD works as GET; other methods are 405. With a token configured, everything but the two probes wants

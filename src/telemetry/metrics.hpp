@@ -46,6 +46,8 @@ class Metrics {
   // All families, unsorted; and as the text exposition format 0.0.4.
   std::vector<SampleFamily> families() const;
   std::string exposition() const;
+  // Who sends most and who is refused most, this minute and the last, as JSON (ranking.hpp).
+  std::string rankings() const;
 
   const MetricNames& names() const noexcept { return names_; }
   std::vector<const WorkerCounters*> counters() const;

@@ -10,10 +10,12 @@ namespace weir::telemetry {
 namespace {
 
 constexpr std::size_t kShown = 100;
+constexpr std::uint64_t kAllPerSecond = 1000;
+constexpr std::uint64_t kStride = 16;
 
 }  // namespace
 
-void HeavyNames::add(std::string_view name) {
+void HeavyNames::add(std::string_view name, std::uint64_t weight) {
   std::string shortened;
   if (name.size() > kNameBytes) {
     shortened = std::string(name.substr(0, kNameBytes / 2)) + "..." + digest_hex(name);
@@ -24,7 +26,7 @@ void HeavyNames::add(std::string_view name) {
     if (names_.size() >= kRoom) drop_lighter_half();
     found = names_.emplace(std::string(name), Weight{floor_, floor_}).first;
   }
-  ++found->second.count;
+  found->second.count += weight;
 }
 
 void HeavyNames::drop_lighter_half() {
@@ -49,27 +51,42 @@ void HeavyNames::clear() {
   floor_ = 0;
 }
 
+std::uint64_t WorkerRanking::weight_of_next(std::int64_t now_ms) noexcept {
+  const std::int64_t second = now_ms / 1000;
+  if (second != second_) seen_ = 0;
+  second_ = second;
+  if (++seen_ <= kAllPerSecond) return 1;
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  return random_ % kStride == 0 ? kStride : 0;
+}
+
+void WorkerRanking::start_minute(std::int64_t minute) {
+  running_ = 1 - running_;
+  const bool adjacent = minute == minute_ + 1;
+  for (std::size_t n = 0; n < minutes_.size(); ++n) {
+    if (adjacent && n != running_) continue;
+    for (auto& kind : minutes_[n].names) {
+      for (HeavyNames& names : kind) names.clear();
+    }
+  }
+  minute_ = minute;
+}
+
 void WorkerRanking::record(const RequestRecord& r, std::int64_t now_ms) noexcept {
+  const std::uint64_t weight = weight_of_next(now_ms);
+  if (weight == 0) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
   try {
-    const std::int64_t minute = now_ms / kMinuteMs;
-    if (minute != minute_) {
-      running_ = 1 - running_;
-      const bool adjacent = minute == minute_ + 1;
-      for (Minute& each : minutes_) {
-        if (adjacent && &each != &minutes_[running_]) continue;
-        for (auto& kind : each.names)
-          std::for_each(kind.begin(), kind.end(), [](HeavyNames& names) { names.clear(); });
-      }
-      minute_ = minute;
-    }
+    if (now_ms / kMinuteMs != minute_) start_minute(now_ms / kMinuteMs);
     const std::array<std::string_view, kKinds.size()> values{r.caller, r.user, r.api};
     for (std::size_t n = 0; n < values.size(); ++n) {
       if (values[n].empty()) continue;
       auto& names = minutes_[running_].names[n];
-      names[0].add(values[n]);
-      if (!r.final_hit_layer.empty()) names[1].add(values[n]);
+      names[0].add(values[n], weight);
+      if (!r.final_hit_layer.empty()) names[1].add(values[n], weight);
     }
   } catch (...) {
     // Out of memory: a ranking can miss a request, a request cannot miss its answer.

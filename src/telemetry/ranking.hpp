@@ -29,7 +29,7 @@ class HeavyNames {
   };
 
   // Constant time on average.
-  void add(std::string_view name);
+  void add(std::string_view name, std::uint64_t weight = 1);
   void clear();
   const StringMap<Weight>& names() const noexcept { return names_; }
 
@@ -48,7 +48,9 @@ struct Ranked {
   std::uint64_t error = 0;
 };
 
-// One worker's part. Counts the minute that runs and the one before it.
+// One worker's part. Counts the minute that runs and the one before it. The first thousand requests of a
+// second are all counted; beyond, one in sixteen, drawn by chance, counts sixteenfold: ranking costs little
+// when there is most to rank.
 class WorkerRanking {
  public:
   static constexpr std::int64_t kMinuteMs = 60'000;
@@ -65,6 +67,12 @@ class WorkerRanking {
     std::array<std::array<HeavyNames, 2>, kKinds.size()> names;  // by kind, by RankedBy
   };
 
+  std::uint64_t weight_of_next(std::int64_t now_ms) noexcept;  // 0: not counted
+  void start_minute(std::int64_t minute);
+
+  std::int64_t second_ = -1;
+  std::uint64_t seen_ = 0;  // this second
+  std::uint64_t random_ = 0x9e3779b97f4a7c15;
   mutable std::mutex mutex_;
   std::array<Minute, 2> minutes_;
   std::size_t running_ = 0;

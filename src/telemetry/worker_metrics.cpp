@@ -59,6 +59,7 @@ void WorkerMetrics::record(const RequestRecord& r) noexcept {
   }
   record_layers(r);
   record_upstream(r);
+  ranking_.record(r, r.wall_ms);
 }
 
 void WorkerMetrics::record_layers(const RequestRecord& r) noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one worker counts. Nothing here takes a lock, allocates, or looks a label up in a map of label sets: a
-// request costs some 200 ns. Sums over workers are made at the scrape (families.hpp).
+// What one worker counts. Counters take no lock, allocate nothing and look no label set up; rankings do
+// remember new names, in bounded memory. A request costs some 200 ns. Sums over workers are made at the
+// scrape (families.hpp).
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 
 #include "telemetry/counters.hpp"
 #include "telemetry/name_set.hpp"
+#include "telemetry/ranking.hpp"
 #include "weir/telemetry/records.hpp"
 
 namespace weir::telemetry {
@@ -107,7 +109,9 @@ class alignas(64) WorkerMetrics {
   // How late a timer of the worker's loop fired.
   void loop_lag(std::int64_t microseconds) noexcept { counters_.loop_lag_us.observe(microseconds); }
 
+  // Readable from any thread.
   const WorkerCounters& counters() const noexcept { return counters_; }
+  const WorkerRanking& ranking() const noexcept { return ranking_; }
 
  private:
   void record_layers(const RequestRecord& record) noexcept;
@@ -115,6 +119,7 @@ class alignas(64) WorkerMetrics {
 
   const MetricNames& names_;
   WorkerCounters counters_;
+  WorkerRanking ranking_;
 };
 
 }  // namespace weir::telemetry

@@ -36,6 +36,13 @@ TEST(AdminRoutes, ShowWhatTheSourceSays) {
   }
 }
 
+TEST(AdminRoutes, RankingsAreShownWhereKept) {
+  EXPECT_EQ(get("/top").body, "{\"caller\":{}}");
+  AdminSource source = test::source();
+  source.top = nullptr;
+  EXPECT_EQ(answer({"GET", "/top", ""}, "", source).status, 404);
+}
+
 TEST(AdminRoutes, NotReadyIs503) {
   AdminSource source = test::source();
   source.ready = [] { return false; };

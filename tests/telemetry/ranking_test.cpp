@@ -78,6 +78,19 @@ TEST(WorkerRanking, ShowsThisMinuteAndTheLast) {
   EXPECT_EQ(top[0].count, 3U);
 }
 
+TEST(WorkerRanking, ASampleStandsForTheRestUnderLoad) {
+  WorkerRanking worker;
+  Chain chain;
+  for (int n = 0; n < 100'000; ++n) {
+    chain.record.caller = n % 4 == 0 ? "quarter" : "rest";
+    worker.record(chain.record, 500);
+  }
+  const auto top = ranking({&worker}, "caller", RankedBy::requests, 10);
+  ASSERT_EQ(top.size(), 2U);
+  EXPECT_NEAR(static_cast<double>(top[0].count), 75000, 5000);
+  EXPECT_NEAR(static_cast<double>(top[1].count), 25000, 3000);
+}
+
 TEST(WorkerRanking, SpeaksJson) {
   WorkerRanking worker;
   Chain refused({0});
