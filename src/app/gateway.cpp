@@ -72,16 +72,19 @@ int Gateway::run() {
 // Every port first, the admin's too, before anything runs: a port that is taken ends the start with one clear line.
 bool Gateway::listen() {
   const auto runtime = status_.facts().runtime;
-  try {
-    for (const pipeline::Listener& at : runtime->listeners) {
-      for (const auto& worker : workers_) {
-        if (const auto port = worker->listen(at); !port) throw boost::system::system_error(port.error(), at.host + ':' + std::to_string(at.port));
-      }
-    }
-    start_admin();
-  } catch (const std::exception& error) {
-    std::cerr << "weir: cannot listen: " << error.what() << '\n';
+  const auto refuse = [](const pipeline::Listener& at, const error_code& error) {
+    std::cerr << "weir: cannot listen on " << at.host << ':' << at.port << ": " << error.message() << '\n';
     return false;
+  };
+  for (const pipeline::Listener& at : runtime->listeners) {
+    for (const auto& worker : workers_) {
+      if (const auto port = worker->listen(at); !port) return refuse(at, port.error());
+    }
+  }
+  try {
+    start_admin();
+  } catch (const boost::system::system_error& error) {
+    return refuse(runtime->admin, error.code());
   }
   return true;
 }
@@ -172,11 +175,9 @@ void Gateway::stop_all() {
   for (const auto& worker : workers_) worker->stop();
   for (const auto& worker : workers_) worker->join();
   if (admin_) admin_->stop();
-  signals_.cancel();
-  tick_timer_.cancel();
-  drain_timer_.cancel();
   watcher_.stop();
   telemetry::log_info("gateway.stop", "done");
+  control_.stop();
 }
 
 void Gateway::tick() {

@@ -6,32 +6,21 @@
 namespace weir::limit {
 namespace {
 
-// What a counter holds when nothing is used. The share of a bucket is that of its burst: a full bucket is at
-// 100 % however small it is against its rate.
-std::int64_t capacity(const Terms& terms) {
-  switch (terms.algorithm) {
-    case AlgorithmKind::token_bucket:
-    case AlgorithmKind::gcra:
-    case AlgorithmKind::leaky_bucket:
-      return terms.burst;
-    default:
-      return terms.limit;
-  }
-}
-
+// Compares remaining / capacity crosswise. As doubles, since the products may need 106 bits; equal shares
+// give equal doubles.
 bool is_tighter(const Charge& charge, const Charge& than) {
-  const auto share = [](const Charge& each) {
-    return static_cast<double>(each.verdict.remaining) / static_cast<double>(capacity(each.policy->terms));
+  const auto product = [](const Charge& left, const Charge& of) {
+    return static_cast<double>(left.verdict.remaining) * static_cast<double>(capacity_of(of.policy->terms));
   };
-  const double mine = share(charge);
-  const double other = share(than);
+  const double mine = product(charge, than);
+  const double other = product(than, charge);
   if (mine != other) return mine < other;
   return charge.policy->terms.window_ms > than.policy->terms.window_ms;
 }
 
 bool warns(const Charge& charge) {
   const Policy& policy = *charge.policy;
-  return policy.warn_at > 0 && capacity(policy.terms) - charge.verdict.remaining >= policy.warn_at;
+  return policy.warn_at > 0 && capacity_of(policy.terms) - charge.verdict.remaining >= policy.warn_at;
 }
 
 bool enforces(const Charge& charge) {

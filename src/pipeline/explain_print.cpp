@@ -20,9 +20,10 @@ void add_member(std::string& out, std::string_view name, std::int64_t value) {
   append_number(out, value);
 }
 
-void add_usage(std::string& out, const limit::Verdict& verdict) {
+void add_usage(std::string& out, const limit::Charge& charge) {
+  const limit::Verdict& verdict = charge.verdict;
   add_member(out, "remaining", verdict.remaining);
-  add_member(out, "used", verdict.limit - verdict.remaining);
+  add_member(out, "used", limit::capacity_of(charge.policy->terms) - verdict.remaining);
   add_member(out, "would_pass", verdict.within_limit ? "yes" : "no");
   add_member(out, "retry_after_ms", verdict.retry_after_ms);
   add_member(out, "reset_ms", verdict.reset_ms);
@@ -39,7 +40,7 @@ void add_layer(std::string& out, const LayerExplanation& line, const Explanation
     add_member(out, "burst", line.burst);
     add_member(out, "source", line.source);
   }
-  if (peeked && line.charge >= 0) add_usage(out, explanation.charges.charge[line.charge].verdict);
+  if (peeked && line.charge >= 0) add_usage(out, explanation.charges.charge[line.charge]);
   out += '}';
 }
 

@@ -34,7 +34,7 @@ telemetry::LayerRecord layer_record(const RequestContext& context, std::size_t n
   record.charged = charge.charged;
   record.answered = static_cast<std::uint8_t>(charge.answered);
   record.limit = charge.verdict.limit;
-  record.used = charge.verdict.limit - charge.verdict.remaining;
+  record.used = limit::capacity_of(charge.policy->terms) - charge.verdict.remaining;
   record.window_ms = charge.policy->terms.window_ms;
   record.just_switched = just_switched(charge);
   return record;

@@ -74,4 +74,12 @@ struct Policy {
 
 std::string_view name_of(AlgorithmKind kind) noexcept;
 
+// What a counter holds when nothing is used: the burst of bucket kinds, else the limit.
+constexpr std::int64_t capacity_of(const Terms& terms) noexcept {
+  const bool bucket = terms.algorithm == AlgorithmKind::token_bucket ||
+                      terms.algorithm == AlgorithmKind::gcra ||
+                      terms.algorithm == AlgorithmKind::leaky_bucket;
+  return bucket ? terms.burst : terms.limit;
+}
+
 }  // namespace weir::limit
