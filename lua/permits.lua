@@ -22,9 +22,9 @@ local function pull_back(key, latest)
   add(key, #late, latest, function(n) return late[n] end)
 end
 
--- Removes the oldest `dead` members, but a bounded number of them: more than a charge adds, so they run out.
+-- Removes the `dead` oldest members, but a bounded number at once: more than a charge adds, so they run out.
 local function trim(key, dead, cost)
-  if dead > 0 then call('ZREMRANGEBYRANK', key, 0, min(dead, cost + 64) - 1) end
+  if dead > 0 then call('ZREMRANGEBYRANK', key, 0, min(dead, cost + BATCH) - 1) end
 end
 
 -- Total, how many of them are later than `after`, and the last time.

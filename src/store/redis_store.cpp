@@ -9,8 +9,8 @@
 namespace weir::store {
 
 struct RedisStore::Link {
-  Link(std::shared_ptr<redis::Connection> to, std::chrono::milliseconds limit)
-      : connection(std::move(to)), runner(connection, redis::kChain), timeout(limit) {}
+  Link(std::shared_ptr<redis::Connection> to, std::chrono::milliseconds limit, const redis::Script& script)
+      : connection(std::move(to)), runner(connection, script), timeout(limit) {}
 
   redis::TimePoint deadline() const { return std::chrono::steady_clock::now() + timeout; }
 
@@ -37,8 +37,9 @@ redis::ConnectionOptions connection_options(const StoreOptions& options) {
   return connection;
 }
 
-RedisStore::RedisStore(std::shared_ptr<redis::Connection> connection, std::chrono::milliseconds timeout)
-    : link_(std::make_shared<Link>(std::move(connection), timeout)) {}
+RedisStore::RedisStore(std::shared_ptr<redis::Connection> connection, std::chrono::milliseconds timeout,
+                       const redis::Script& script)
+    : link_(std::make_shared<Link>(std::move(connection), timeout, script)) {}
 
 RedisStore::~RedisStore() = default;
 

@@ -32,8 +32,10 @@ redis::ConnectionOptions connection_options(const StoreOptions& options);
 
 class RedisStore final : public limit::CounterStore {
  public:
-  // The connection belongs to the store's loop; whoever started it closes it.
-  RedisStore(std::shared_ptr<redis::Connection> connection, std::chrono::milliseconds timeout);
+  // The connection belongs to the store's loop; whoever started it closes it. Tests bring a script with a
+  // clock of their own.
+  RedisStore(std::shared_ptr<redis::Connection> connection, std::chrono::milliseconds timeout,
+             const redis::Script& script = redis::kChain);
   ~RedisStore() override;
 
   bool decide_now(limit::ChargeSet& set) override;  // always false: there is always something to wait for

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each layer says while the shared store is ill, and how the store is left alone and found again.
+#include <gtest/gtest.h>
+
+#include "store/fake_clock.hpp"
+#include "store/local_share_store.hpp"
+#include "store/memory_store.hpp"
+#include "store/redis_world.hpp"
+#include "support/redis_server.hpp"
+
+namespace weir::store {
+namespace {
+
+using limit::AlgorithmKind;
+using limit::Answered;
+using limit::ChargeSet;
+using limit::FailureMode;
+using redis::ErrorKind;
+
+// A shared store that fails as told; otherwise every layer passes.
+class MoodyStore final : public limit::CounterStore {
+ public:
+  error_code mood;
+  int calls = 0;
+  int settled = 0;
+  int released = 0;
+
+  bool decide_now(ChargeSet&) override { return false; }
+  boost::asio::awaitable<void> decide(ChargeSet& set) override {
+    ++calls;
+    set.store_error = mood;
+    for (limit::Charge& charge : set.charges()) {
+      charge.charged = true;
+      charge.answered = Answered::store;
+      charge.verdict = {.within_limit = true, .limit = 100, .remaining = 77};
+    }
+    co_return;
+  }
+  boost::asio::awaitable<void> peek(ChargeSet& set) override { return decide(set); }
+  void settle(const ChargeSet&, std::int64_t) override { ++settled; }
+  void release(const ChargeSet&) override { ++released; }
+  void renew(const ChargeSet&) override {}
+};
+
+class LocalShareTest : public ::testing::Test {
+ protected:
+  static limit::Policy policy(AlgorithmKind kind, std::int64_t limit, FailureMode brief, FailureMode longer) {
+    limit::Policy made = policy_of(kind, limit);
+    made.on_brief_failure = brief;
+    made.on_long_failure = longer;
+    return made;
+  }
+  static limit::Policy local(std::int64_t limit, AlgorithmKind kind = AlgorithmKind::token_bucket) {
+    return policy(kind, limit, FailureMode::local, FailureMode::local);
+  }
+  LocalShareStore& make(std::size_t instances) {
+    LocalShareStore::Options options;
+    options.instances = instances;
+    return store_.emplace(options, shared_, memory_, clock_);
+  }
+  void decide(ChargeSet& set) {
+    if (store_->decide_now(set)) return;
+    boost::asio::io_context loop;
+    test::await(loop, store_->decide(set));
+    ASSERT_FALSE(set.store_error) << "nobody above may see it";
+  }
+  void break_store(ErrorKind kind = ErrorKind::timeout) { shared_.mood = redis::make_error_code(kind); }
+
+  FakeClock clock_;
+  MoodyStore shared_;
+  MemoryStore memory_{1000, clock_};
+  std::optional<LocalShareStore> store_;
+};
+
+TEST_F(LocalShareTest, AHealthyStoreIsLeftAlone) {
+  make(4);
+  const limit::Policy one = local(100);
+  ChargeSet set;
+  add_layer(set, one, "k");
+  decide(set);
+  EXPECT_EQ(set.charge[0].answered, Answered::store);
+  EXPECT_EQ(set.charge[0].verdict.remaining, 77);
+  EXPECT_EQ(store_->stats().health, StoreHealth::healthy);
+  EXPECT_EQ(memory_.live_keys(), 0U);
+}
+
+TEST_F(LocalShareTest, LocalCountsTheShareOfThisInstance) {
+  make(3);
+  break_store();
+  const limit::Policy one = local(100);
+  int passed = 0;
+  for (int n = 0; n < 100; ++n) {
+    ChargeSet set;
+    add_layer(set, one, "k");
+    decide(set);
+    EXPECT_EQ(set.charge[0].answered, Answered::local);
+    EXPECT_EQ(set.charge[0].verdict.limit, 100) << "the policy's, not the share";
+    passed += set.charge[0].verdict.within_limit ? 1 : 0;
+  }
+  EXPECT_EQ(passed, 34);
+  EXPECT_EQ(store_->stats().local, 100U);
+  EXPECT_EQ(store_->stats().last_error, static_cast<int>(ErrorKind::timeout));
+}
+
+TEST_F(LocalShareTest, AShareIsNeverBelowOneNorBelowTheCost) {
+  make(1000);
+  break_store();
+  const limit::Policy one = local(100);
+  ChargeSet set;
+  add_layer(set, one, "k");
+  decide(set);
+  EXPECT_TRUE(set.charge[0].verdict.within_limit);
+  decide(set);
+  EXPECT_FALSE(set.charge[0].verdict.within_limit);
+  ChargeSet heavy;
+  add_layer(heavy, one, "other", 40);
+  decide(heavy);
+  EXPECT_TRUE(heavy.charge[0].verdict.within_limit);
+  ChargeSet too_heavy;
+  add_layer(too_heavy, one, "third", 101);
+  decide(too_heavy);
+  EXPECT_EQ(too_heavy.charge[0].verdict.retry_after_ms, limit::kNever);
+}
+
+TEST_F(LocalShareTest, LocalCountersMeetNoInstanceCounterOfTheSameName) {
+  make(1);
+  const limit::Policy one = local(10);
+  ChargeSet direct;
+  add_layer(direct, one, "k", 10);
+  memory_.decide_now(direct);
+  break_store();
+  ChargeSet set;
+  add_layer(set, one, "k");
+  decide(set);
+  EXPECT_EQ(set.charge[0].verdict.remaining, 9);
+}
+
+TEST_F(LocalShareTest, AllowPassesUncountedAndDenyRefuses) {
+  make(1);
+  break_store();
+  const limit::Policy open = policy(AlgorithmKind::gcra, 10, FailureMode::allow, FailureMode::local);
+  const limit::Policy shut = policy(AlgorithmKind::gcra, 10, FailureMode::deny, FailureMode::local);
+  ChargeSet set;
+  add_layer(set, open, "a");
+  decide(set);
+  EXPECT_EQ(set.charge[0].answered, Answered::failed_open);
+  EXPECT_TRUE(set.charge[0].verdict.within_limit);
+  EXPECT_FALSE(set.charge[0].charged);
+  EXPECT_EQ(limit::conclude(set).outcome, limit::Outcome::allowed);
+  add_layer(set, shut, "b");
+  decide(set);
+  EXPECT_EQ(set.charge[1].answered, Answered::failed_shut);
+  EXPECT_EQ(limit::conclude(set).outcome, limit::Outcome::store_down);
+  EXPECT_GT(limit::conclude(set).retry_after_ms, 0);
+}
+
+TEST_F(LocalShareTest, ADeniedRequestChargesNobody) {
+  make(1);
+  break_store();
+  const limit::Policy here = local(10);
+  const limit::Policy shut = policy(AlgorithmKind::gcra, 10, FailureMode::deny, FailureMode::deny);
+  for (int n = 0; n < 5; ++n) {
+    ChargeSet set;
+    add_layer(set, here, "a");
+    add_layer(set, shut, "b");
+    decide(set);
+    EXPECT_EQ(set.charge[0].verdict.remaining, 10);
+    EXPECT_FALSE(set.charge[0].charged);
+  }
+  // A shadow layer denies nobody.
+  ChargeSet set;
+  add_layer(set, here, "a");
+  add_layer(set, shut, "b").enforcement = limit::Enforcement::shadow;
+  decide(set);
+  EXPECT_EQ(set.charge[0].verdict.remaining, 9);
+  EXPECT_EQ(limit::conclude(set).outcome, limit::Outcome::allowed);
+}
+
+TEST_F(LocalShareTest, LocalLayersAreAllOrNone) {
+  make(1);
+  break_store();
+  const limit::Policy wide = local(10);
+  const limit::Policy tight = local(1);
+  for (int n = 0; n < 5; ++n) {
+    ChargeSet set;
+    add_layer(set, wide, "wide");
+    add_layer(set, tight, "tight");
+    decide(set);
+    EXPECT_EQ(set.charge[0].verdict.remaining, 9) << "refused requests cost nothing";
+    EXPECT_EQ(set.charge[0].charged, n == 0);
+  }
+}
+
+TEST_F(LocalShareTest, ABriefFailureBecomesALongOneAndEndsWithASuccess) {
+  make(1);
+  break_store();
+  const limit::Policy one = policy(AlgorithmKind::gcra, 10, FailureMode::allow, FailureMode::deny);
+  const auto answered = [&] {
+    ChargeSet set;
+    add_layer(set, one, "k");
+    decide(set);
+    return set.charge[0].answered;
+  };
+  EXPECT_EQ(answered(), Answered::failed_open);
+  EXPECT_EQ(store_->stats().health, StoreHealth::brief);
+  clock_.advance(59'999);
+  EXPECT_EQ(answered(), Answered::failed_open);
+  clock_.advance(1);
+  EXPECT_EQ(answered(), Answered::failed_shut);
+  EXPECT_EQ(store_->stats().health, StoreHealth::long_failure);
+  shared_.mood = {};
+  clock_.advance(5000);
+  EXPECT_EQ(answered(), Answered::store);
+  EXPECT_EQ(store_->stats().health, StoreHealth::healthy);
+  EXPECT_EQ(store_->stats().failing_since_ms, 0);
+  break_store();
+  EXPECT_EQ(answered(), Answered::failed_open) << "a new failure is brief again";
+}
+
+TEST_F(LocalShareTest, ADeadStoreIsSparedButProbed) {
+  make(1);
+  break_store();
+  const limit::Policy one = local(1000);
+  for (int n = 0; n < 500; ++n) {
+    ChargeSet set;
+    add_layer(set, one, "k");
+    decide(set);
+  }
+  EXPECT_EQ(shared_.calls, 3);
+  EXPECT_TRUE(store_->stats().breaker_open);
+  for (int n = 0; n < 60'000; n += 10) {
+    ChargeSet set;
+    add_layer(set, one, "k");
+    decide(set);
+    clock_.advance(10);
+  }
+  EXPECT_LT(shared_.calls, 40) << "pauses grow to five seconds";
+  EXPECT_GT(shared_.calls, 12);
+  shared_.mood = {};
+  clock_.advance(5000);
+  ChargeSet set;
+  add_layer(set, one, "k");
+  decide(set);
+  EXPECT_EQ(set.charge[0].answered, Answered::store);
+  EXPECT_FALSE(store_->stats().breaker_open);
+}
+
+TEST_F(LocalShareTest, ABugIsAnsweredHereButOpensNothing) {
+  make(1);
+  break_store(ErrorKind::wrong_type);
+  const limit::Policy one = local(1000);
+  for (int n = 0; n < 50; ++n) {
+    ChargeSet set;
+    add_layer(set, one, "k");
+    decide(set);
+    EXPECT_EQ(set.charge[0].answered, Answered::local);
+  }
+  EXPECT_EQ(shared_.calls, 50);
+  EXPECT_EQ(store_->stats().failures, 50U);
+  EXPECT_EQ(store_->stats().health, StoreHealth::healthy);
+}
+
+TEST_F(LocalShareTest, WhatWasCountedHereIsSettledAndReleasedHere) {
+  make(1);
+  break_store();
+  const limit::Policy bucket = local(10);
+  const limit::Policy slots = local(10, AlgorithmKind::concurrency);
+  ChargeSet set;
+  add_layer(set, bucket, "b");
+  add_layer(set, slots, "s");
+  decide(set);
+  EXPECT_EQ(set.charge[1].verdict.remaining, 9);
+  store_->settle(set, 4);
+  store_->renew(set);
+  store_->release(set);
+  EXPECT_EQ(shared_.settled + shared_.released, 0);
+  ChargeSet after;
+  add_layer(after, bucket, "b");
+  add_layer(after, slots, "s");
+  boost::asio::io_context loop;
+  test::await(loop, store_->peek(after));
+  EXPECT_EQ(after.charge[0].verdict.remaining, 5);
+  EXPECT_EQ(after.charge[1].verdict.remaining, 10);
+
+  shared_.mood = {};
+  clock_.advance(10'000);
+  ChargeSet shared_set;
+  add_layer(shared_set, bucket, "b");
+  decide(shared_set);
+  store_->settle(shared_set, 1);
+  store_->release(shared_set);
+  EXPECT_EQ(shared_.settled, 1);
+  EXPECT_EQ(shared_.released, 1);
+}
+
+// The same over a real server that dies, comes back, stops and goes on.
+TEST(LocalShareOverRedis, OutlivesItsServer) {
+  test::RedisServer server;
+  RedisWorld world(server.port(), std::chrono::milliseconds(50));
+  ASSERT_TRUE(world.ready());
+  MemoryStore memory(1000, system_clock());
+  LocalShareStore::Options options;
+  options.instances = 2;
+  LocalShareStore store(options, world.store(), memory, system_clock());
+  limit::Policy policy = policy_of(AlgorithmKind::token_bucket, 1000, 3'600'000);
+  const auto answered = [&] {
+    ChargeSet set;
+    add_layer(set, policy, "k");
+    if (!store.decide_now(set)) world.run(store.decide(set));
+    EXPECT_FALSE(set.store_error);
+    EXPECT_TRUE(set.charge[0].verdict.within_limit);
+    return set.charge[0].answered;
+  };
+  const auto until = [&](Answered wanted) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (answered() != wanted && std::chrono::steady_clock::now() < end) {
+      world.loop().restart();
+      world.loop().run_for(std::chrono::milliseconds(5));
+    }
+    return std::chrono::steady_clock::now() < end;
+  };
+  until(Answered::store);
+  server.kill();
+  ASSERT_TRUE(until(Answered::local));
+  server.restart();
+  ASSERT_TRUE(until(Answered::store));
+  server.pause();
+  ASSERT_TRUE(until(Answered::local));
+  const auto begin = std::chrono::steady_clock::now();
+  for (int n = 0; n < 100; ++n) EXPECT_EQ(answered(), Answered::local);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2)) << "not 100 timeouts";
+  server.resume();
+  ASSERT_TRUE(until(Answered::store));
+}
+
+}  // namespace
+}  // namespace weir::store
