@@ -37,9 +37,22 @@ std::size_t escaped_size(std::string_view text) {
   return size;
 }
 
+// Pieces of a key are short: two moves that may overlap are cheaper than a call of memcpy.
 char* copy(char* out, std::string_view text) {
-  std::memcpy(out, text.data(), text.size());
-  return out + text.size();
+  const std::size_t size = text.size();
+  const char* const from = text.data();
+  if (size > 16) {
+    std::memcpy(out, from, size);
+  } else if (size >= 8) {
+    std::memcpy(out, from, 8);
+    std::memcpy(out + size - 8, from + size - 8, 8);
+  } else if (size >= 4) {
+    std::memcpy(out, from, 4);
+    std::memcpy(out + size - 4, from + size - 4, 4);
+  } else {
+    for (std::size_t n = 0; n < size; ++n) out[n] = from[n];
+  }
+  return out + size;
 }
 
 char* write_escaped(char* out, std::string_view text) {
@@ -128,6 +141,10 @@ KeyShape::KeyShape(std::string_view node, const Layer& layer, std::uint8_t calle
     fixed_bytes_ += name.size() + 2;
     parts_.push_back({dimension, std::move(name), n == tagged});
   }
+  usual_ = layer.policies.usual();
+  if (usual_ == nullptr) return;
+  char tail[kTailBytes];
+  usual_tail_ = layer_ + std::string(tail, write_tail(tail, *usual_));
 }
 
 std::size_t KeyShape::write(char* out, ComponentValues& values, const Policy& policy, bool exempt) const {
@@ -135,6 +152,7 @@ std::size_t KeyShape::write(char* out, ComponentValues& values, const Policy& po
   for (const Part& part : parts_) size += values.of(part.dimension).size();
   char* at = copy(out, exempt ? exempt_head_ : head_);
   at += size <= kMaxKeyBytes ? write_components(at, values) : write_digest(at, values);
+  if (&policy == usual_) return static_cast<std::size_t>(copy(at, usual_tail_) - out);
   at = copy(at, layer_);
   return static_cast<std::size_t>(write_tail(at, policy) - out);
 }

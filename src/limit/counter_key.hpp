@@ -78,8 +78,10 @@ class KeyShape {
   std::string head_;         // w1:edge-1:
   std::string exempt_head_;  // w1:edge-1:x:
   std::vector<Part> parts_;
-  std::size_t fixed_bytes_ = 0;  // everything but the values
-  std::string layer_;            // :user:
+  std::size_t fixed_bytes_ = 0;    // everything but the values
+  std::string layer_;              // :user:
+  const Policy* usual_ = nullptr;  // most requests' policy, and for it
+  std::string usual_tail_;         // :user:tb:60000
 };
 
 }  // namespace weir::limit

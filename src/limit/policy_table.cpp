@@ -77,4 +77,8 @@ const Policy* PolicyTable::find(const DescriptorEntry& value, const DescriptorEn
   return tables.fallback;
 }
 
+const Policy* PolicyTable::usual() const noexcept {
+  return tables_->fallback;
+}
+
 }  // namespace weir::limit

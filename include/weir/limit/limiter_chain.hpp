@@ -67,6 +67,9 @@ class PolicyTable {
   const Policy* find(const DescriptorEntry& value, const DescriptorEntry& caller, const DescriptorEntry& tier,
                      std::int64_t wall_ms) const;
 
+  // The default; nullptr if there is none.
+  const Policy* usual() const noexcept;
+
  private:
   struct Tables;
   std::unique_ptr<Tables> tables_;
