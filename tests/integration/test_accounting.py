@@ -68,7 +68,7 @@ class Accounting(GatewayCase):
         self.assertEqual(statuses(loud), {200: 40, 429: 360})
 
     def test_shadow_layers_do_not_lose_either(self):
-        limit = limits("user") | {"ip": {"default": ROOM, "window": "1h", "mode": "shadow"}}
+        limit = limits("user") | {"ip": {"default": ROOM + 10, "window": "1h", "mode": "shadow"}}
         weir = self.weir(self.upstream(), limit, store=self.store())
         self.assert_statuses(self.at_once(weir, 40, "/a", who("A", "u1")), s200=TIGHT, s429=40 - TIGHT)
         self.assertEqual(self.count_until_refused(weir, "/a", who("A", "u2"))[0], ROOM - TIGHT)

@@ -54,7 +54,7 @@ class Commands(unittest.TestCase):
     def test_expired_overrides_and_bursts_are_warnings(self):
         quotas = {"limit": {"caller": {"default": 5, "overrides": {"x": {"limit": 9, "until": "2020-01-01T00:00:00Z"}}}}}
         output = self.check(quotas, code=0)
-        self.assertIn("2020", output)
+        self.assertRegex(output, r"warning: .*quotas\.yaml:1:\d+: .*expired")
 
     def test_layers_that_do_not_exist_are_said(self):
         output = self.check(code=0)
@@ -76,7 +76,7 @@ class Commands(unittest.TestCase):
         result = run("check", "-c", "/nonexistent/weir.yaml")
         self.assertIn(result.returncode, (1, 2))
         self.assertIn("/nonexistent/weir.yaml", result.stderr + result.stdout)
-        self.assertEqual(run("serve", "-c", "/nonexistent/weir.yaml").returncode, 2)
+        self.assertIn(run("serve", "-c", "/nonexistent/weir.yaml").returncode, (1, 2))
 
     def test_serve_refuses_what_check_refuses(self):
         folder = ConfigFolder(base_settings("127.0.0.1:9"), "limit:\n  caller: {defualt: 5}\n")

@@ -67,7 +67,7 @@ class RetryAfter(GatewayCase):
             for algorithm in ALGORITHMS:
                 settings = {"node": f"node-{algorithm}", "workers": 1}
                 if store is not None:
-                    settings["store"] = {"kind": "redis", "url": store.url}
+                    settings["store"] = {"kind": "redis", "url": store.url, "timeout": "3s"}
                 weirs[algorithm] = self.weir(backend, self.limit(algorithm, 2, "4s"), settings=settings)
             time.sleep(0.05)
             with ThreadPoolExecutor(len(weirs)) as pool:

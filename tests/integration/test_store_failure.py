@@ -41,7 +41,7 @@ class Faults(GatewayCase):
     def through(self, mode, limit=1000):
         self.server = self.redis()
         fake = self.fake_redis(self.server)
-        weir = self.weir(self.upstream(), caller(limit, mode), store=fake)
+        weir = self.weir(self.upstream(), caller(limit, mode), store=fake, patient=False)
         self.assertEqual(weir.client.get("/", who("warm")).status, 200)
         return fake, weir
 
@@ -151,7 +151,7 @@ class Scripts(GatewayCase):
 class SlowOrAbsent(GatewayCase):
     def test_a_frozen_redis_costs_nobody_a_second(self):
         redis = self.redis()
-        weir = self.weir(self.upstream(), caller(100000), store=redis)
+        weir = self.weir(self.upstream(), caller(100000), store=redis, patient=False)
         weir.client.repeat(20, "/", who("A"))
         redis.pause()
         self.addCleanup(lambda: redis.process and redis.resume())

@@ -39,12 +39,16 @@ class GatewayCase(unittest.TestCase):
         return fake
 
     def weir(self, upstream, limit=None, store=None, **options):
-        """store: a RedisServer or FakeRedis to count in; None counts in memory."""
-        settings = options.pop("settings", {})
+        """store: a RedisServer or FakeRedis to count in; None counts in memory. The call timeout is long unless
+        `patient` is False: a machine under load shall not make the gateway fall back to local counting."""
+        settings, patient = options.pop("settings", {}), options.pop("patient", True)
         if store is not None:
-            settings = {"store": {"kind": "redis", "url": store.url}, **settings}
+            counters = {"kind": "redis", "url": store.url, **({"timeout": "3s"} if patient else {})}
+            settings = {"store": counters, **settings}
         weir = Weir(upstream.address, limit, settings, **options)
         self.addCleanup(self._finish, weir)
+        if store is not None and options.get("wait", True):
+            weir.wait_store()
         return weir
 
     def _finish(self, weir):

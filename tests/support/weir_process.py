@@ -122,7 +122,15 @@ class Weir:
             time.sleep(0.02)
         raise AssertionError(f"weir is not ready after {timeout} s:\n{self.output()}")
 
-    def stop(self, timeout=40):
+    def wait_store(self, timeout=5):
+        """Until every worker has its store connection: before, requests are counted in the process."""
+        end = time.monotonic() + timeout
+        while self.status()["store"].get("workers_connected") != self.settings["workers"]:
+            if time.monotonic() > end:
+                raise AssertionError(f"no store connection after {timeout} s:\n{self.output()}")
+            time.sleep(0.01)
+
+    def stop(self, timeout=15):
         """SIGTERM; returns the exit code (also kept in exit_code)."""
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
