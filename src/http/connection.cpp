@@ -30,10 +30,15 @@ Connection::~Connection() {
   server_.forget(*this);
 }
 
+// The coroutine waits for this client, or for somebody whom the canceller knows. Either call may run it to
+// its end, and destroy this: nothing is touched after it.
 void Connection::kill() {
   killed_ = true;
-  if (exchange_ != nullptr) exchange_->kill();
+  ServerExchange* exchange = exchange_.get();
+  if (exchange != nullptr) exchange->lose_client();
+  const bool waits_here = stream_.waiting();
   stream_.cancel();
+  if (!waits_here && exchange != nullptr) exchange->call_canceller();
 }
 
 awaitable<void> Connection::run(std::unique_ptr<Connection> self) {

@@ -209,9 +209,4 @@ void ServerExchange::on_total_timer() {
   call_canceller();
 }
 
-void ServerExchange::kill() {
-  lose_client();
-  call_canceller();
-}
-
 }  // namespace weir::http

@@ -52,7 +52,8 @@ class ServerExchange final : public Exchange {
   // Makes it ready for the next request; bytes that arrived behind this one stay.
   void next() noexcept;
   void detach() noexcept;
-  void kill();  // the server stops: whatever waits for this client or its upstream ends
+  void lose_client() noexcept;
+  void call_canceller();
 
   // --- Exchange
   // ---------------------------------------------------------------------------------------------
@@ -100,8 +101,6 @@ class ServerExchange final : public Exchange {
   void build_reply(int status, const LocalReply& reply, ResponseWriter::Persistence wanted);
   boost::asio::awaitable<void> drain_rest();
   boost::asio::awaitable<void> linger();
-  void lose_client() noexcept;
-  void call_canceller();
   void on_client_event();
   void on_half_close_timer();
   void on_total_timer();
