@@ -29,8 +29,6 @@ std::vector<Bound> bounds_of(const QuotaSpec& quotas, const Diagnostics& diagnos
     if (!binds) return;
     const bool by_api = ends_with_dimension(layer, "api");
     const bool single = place == LimitPlace::override_ || place == LimitPlace::nested;
-    // The section of a layer's own default lives as long as the quotas; that of caller_api is temporary, its
-    // limits are not.
     bounds.push_back({limit::capacity_of(policy->terms), &spec, by_api && single, by_api && !single});
   });
   return bounds;

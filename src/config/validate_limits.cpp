@@ -94,11 +94,12 @@ class LimitCheck {
   void check(const LayerSpec& layer, const LimitSpec& spec, const LimitSpec* inherited, LimitPlace place) {
     check_times(spec, place, now_ms_, diagnostics_);
     const std::optional<limit::Policy> policy = resolve(layer, spec, inherited, diagnostics_);
+    if (!policy) return;
+    if (policy->access == limit::Access::limited) check_behaviour(spec, *policy, diagnostics_);
     const LayerSpec* const declared = find_layer(quotas_, layer.name);
-    if (!policy || declared == nullptr) return;
+    if (declared == nullptr) return;  // caller_api: only limits of single APIs
     calendar_[declared] |= policy->terms.calendar;
     if (policy->access != limit::Access::limited) return;
-    check_behaviour(spec, *policy, diagnostics_);
     check_capacity(layer, spec, *policy, diagnostics_);
     const bool usual_burst = !spec.settings.burst && !layer.settings.burst &&
                              is_bucket(policy->terms.algorithm) &&
