@@ -88,7 +88,7 @@ bool decide(const limit::LimiterChain& chain, store::MemoryStore& store, const l
 void build_and_decide(benchmark::State& state) {
   const limit::LimiterChain chain = four_layers();
   Requests requests(static_cast<std::size_t>(state.range(0)) - 41, 88172645463325252ULL);
-  store::MemoryStore store(static_cast<std::size_t>(state.range(0)), system_clock());
+  store::MemoryStore store(1'000'000, system_clock());  // the default of store.max_keys
   const auto set = std::make_unique<limit::ChargeSet>();
   for (std::size_t user = 0; user < requests.users(); ++user) decide(chain, store, requests.of(user), *set);
   for (auto each : state) benchmark::DoNotOptimize(decide(chain, store, requests.next(), *set));
