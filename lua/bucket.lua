@@ -47,6 +47,6 @@ return {
   end,
 
   write = function(c)
-    keep(c.key, format('%.0f:%.0f:%.0f', c.level, now, c.burst), ceil((c.cap - c.level) / c.limit))
+    keep(c.key, format('%d:%d:%d', c.level, now, c.burst), ceil((c.cap - c.level) / c.limit))
   end,
 }

@@ -14,7 +14,7 @@ local HEAD, STRIDE = 2, 6
 
 -- The state of a counter that is one string. It never lives without an end.
 local function keep(key, text, life)
-  call('SET', key, text, 'PX', max(life, 0) + grace)
+  call('SET', key, text, 'PX', format('%d', max(life, 0) + grace))
 end
 
 -- Only the rules that a call needs are made. Each file returns
@@ -60,7 +60,9 @@ for i = 1, #KEYS do
     window = tonumber(ARGV[at + 4]),
     cost = tonumber(ARGV[at + 5]),
     terms = ARGV[at + 6],
-    wait = 0,
+    -- Named here so that the table has its final size at once: growing it costs more than judging.
+    raw = '', repair = false, within = false, remaining = 0, retry = 0, reset = 0, wait = 0,
+    burst = 0, queue = 0, cap = 0, level = 0,
   }
   if rules.text then
     texts[#texts + 1] = KEYS[i]

@@ -18,7 +18,7 @@ end
 
 -- Members beyond `latest` (the clock went back) are moved there; their order stays.
 local function pull_back(key, latest)
-  local late = call('ZRANGEBYSCORE', key, format('(%.0f', latest), '+inf')
+  local late = call('ZRANGEBYSCORE', key, format('(%d', latest), '+inf')
   add(key, #late, latest, function(n) return late[n] end)
 end
 
@@ -31,5 +31,5 @@ end
 local function look(key, after)
   local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
   if not last[1] then return 0, 0, 0, nil end
-  return call('ZCARD', key), call('ZCOUNT', key, format('(%.0f', after), '+inf'), tonumber(last[2]), last[1]
+  return call('ZCARD', key), call('ZCOUNT', key, format('(%d', after), '+inf'), tonumber(last[2]), last[1]
 end

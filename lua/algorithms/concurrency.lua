@@ -8,20 +8,20 @@
 local function held(c)
   local n = 0
   while true do
-    local expires = call('ZSCORE', c.key, c.terms .. ':' .. format('%.0f', n + 1))
+    local expires = call('ZSCORE', c.key, c.terms .. ':' .. format('%d', n + 1))
     if not expires or tonumber(expires) <= now then return n end
     n = n + 1
   end
 end
 
 local function hold(c, count)
-  add(c.key, count, now + c.window, function(n) return c.terms .. ':' .. format('%.0f', n) end)
+  add(c.key, count, now + c.window, function(n) return c.terms .. ':' .. format('%d', n) end)
   call('PEXPIRE', c.key, c.window + grace)
 end
 
 local function release(c)
   local n = 1
-  while call('ZREM', c.key, c.terms .. ':' .. format('%.0f', n)) == 1 do n = n + 1 end
+  while call('ZREM', c.key, c.terms .. ':' .. format('%d', n)) == 1 do n = n + 1 end
 end
 
 return {

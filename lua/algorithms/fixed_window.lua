@@ -52,6 +52,6 @@ return {
   end,
 
   write = function(c)
-    keep(c.key, format('%.0f:%.0f', c.ends, c.used), c.ends - now)
+    keep(c.key, format('%d:%d', c.ends, c.used), c.ends - now)
   end,
 }

@@ -33,6 +33,6 @@ return {
 
   write = function(c)
     local whole = floor(c.debt / c.limit)
-    keep(c.key, format('%.0f:%.0f:%.0f', now + whole, c.debt - whole * c.limit, c.limit), ceil(c.debt / c.limit))
+    keep(c.key, format('%d:%d:%d', now + whole, c.debt - whole * c.limit, c.limit), ceil(c.debt / c.limit))
   end,
 }

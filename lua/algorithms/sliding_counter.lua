@@ -72,6 +72,6 @@ return {
   end,
 
   write = function(c)
-    keep(c.key, format('%.0f:%.0f:%.0f', c.ends, c.prev, c.cur), c.ends + c.window - now)
+    keep(c.key, format('%d:%d:%d', c.ends, c.prev, c.cur), c.ends + c.window - now)
   end,
 }

@@ -43,9 +43,9 @@ return {
     trim(c.key, c.dead, c.adding or 0)
     if c.adding then
       local base = tonumber(c.newest or 0)
-      add(c.key, c.adding, now, function(n) return format('%016.0f', base + n) end)
+      add(c.key, c.adding, now, function(n) return format('%016d', base + n) end)
     elseif c.removing and c.removing > 0 then
-      local at = format('%.0f', c.removing_at)
+      local at = format('%d', c.removing_at)
       local found = call('ZRANGEBYSCORE', c.key, at, at, 'LIMIT', 0, min(c.removing, BATCH))
       if found[1] then call('ZREM', c.key, unpack(found)) end
     end

@@ -9,7 +9,7 @@ local function cell(c, k)
 end
 
 local function put(c, k, count)
-  local digits = format('%.0f', count)
+  local digits = format('%d', count)
   if #digits > c.width then
     local more = rep('0', #digits - c.width)
     c.cells = gsub(c.cells, rep('%d', c.width), more .. '%0')
@@ -42,7 +42,7 @@ local function newest(c)
 end
 
 local function fresh(c, top)
-  c.top, c.have, c.width = top, 0, #format('%.0f', c.limit)
+  c.top, c.have, c.width = top, 0, #format('%d', c.limit)
   c.cells = rep('0', (c.n + 1) * c.width)
 end
 
@@ -102,6 +102,6 @@ return {
   end,
 
   write = function(c)
-    keep(c.key, format('%.0f:%.0f:%.0f:', c.top, c.have, c.width) .. c.cells, leaves_in(c, c.n))
+    keep(c.key, format('%d:%d:%d:', c.top, c.have, c.width) .. c.cells, leaves_in(c, c.n))
   end,
 }
