@@ -78,14 +78,13 @@ class AdminServer::Loop {
     thread_ = std::thread([this] { run(); });
   }
 
-  ~Loop() { stop(); }
+  // What is still open closes with io_, whose handlers own it.
+  ~Loop() {
+    io_.stop();
+    thread_.join();
+  }
 
   std::uint16_t port() const noexcept { return port_; }
-
-  void stop() {
-    io_.stop();
-    if (thread_.joinable()) thread_.join();
-  }
 
  private:
   void run() {
@@ -175,15 +174,11 @@ class AdminServer::Loop {
 };
 
 AdminServer::AdminServer(AdminOptions options, AdminSource source)
-    : loop_(std::make_unique<Loop>(std::move(options), std::move(source))) {}
+    : loop_(std::make_unique<Loop>(std::move(options), std::move(source))), port_(loop_->port()) {}
 AdminServer::~AdminServer() = default;
 
-std::uint16_t AdminServer::port() const noexcept {
-  return loop_->port();
-}
-
 void AdminServer::stop() {
-  loop_->stop();
+  loop_.reset();
 }
 
 }  // namespace weir::admin

@@ -26,14 +26,15 @@ class AdminServer {
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
 
-  std::uint16_t port() const noexcept;
+  std::uint16_t port() const noexcept { return port_; }
 
   // Closes everything and joins the thread. Not from the admin thread; again is fine.
   void stop();
 
  private:
   class Loop;
-  std::unique_ptr<Loop> loop_;
+  std::unique_ptr<Loop> loop_;  // null once stopped
+  std::uint16_t port_ = 0;
 };
 
 }  // namespace weir::admin

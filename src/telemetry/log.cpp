@@ -173,6 +173,7 @@ void log_limited(LogLevel level, std::string_view cause, std::string_view messag
     if (*left_out == 0) return log_line(level, cause, message);
     log_line(level, cause, std::string(message) + " (" + std::to_string(*left_out) + " more suppressed)");
   } catch (...) {
+    // As above.
   }
 }
 
@@ -182,6 +183,7 @@ void log_tick() noexcept {
       log_line(LogLevel::warn, rest.cause, std::to_string(rest.suppressed) + " more suppressed");
     }
   } catch (...) {
+    // As above.
   }
 }
 

@@ -192,7 +192,13 @@ TEST(AccessLog, OffWritesNothing) {
   const Chain chain;
   for (int n = 0; n < 10; ++n) log.record(chain.record, n);
   log.tick(5000);
-  SUCCEED();
+  // Neither kept for later nor counted as lost.
+  const Folder folder;
+  ASSERT_TRUE(writers.configure(folder.file("log"), "off"));
+  log.tick(10000);
+  log.flush();
+  EXPECT_EQ(contents(folder.file("log")), "");
+  EXPECT_EQ(writers.lines_dropped(), 0U);
 }
 
 }  // namespace
