@@ -20,7 +20,8 @@ std::string EchoUpstream::Request::field(std::string_view name) const {
     const std::size_t end = head.find("\r\n", at + 2);
     const std::string line = head.substr(at + 2, end - at - 2);
     const std::size_t colon = line.find(':');
-    if (colon != std::string::npos && http::iequals(line.substr(0, colon), name)) return line.substr(colon + 2);
+    if (colon != std::string::npos && http::iequals(line.substr(0, colon), name))
+      return line.substr(colon + 2);
     at = end;
   }
   return {};

@@ -55,8 +55,8 @@ class EchoUpstream {
   std::uint16_t port() const noexcept { return port_; }
   int connections() const noexcept { return connections_; }  // accepted so far
   int open() const noexcept { return open_; }
-  int requests() const noexcept { return requests_; }        // heads read so far
-  std::vector<Request> seen();                               // of the default answer
+  int requests() const noexcept { return requests_; }  // heads read so far
+  std::vector<Request> seen();                         // of the default answer
 
   // 200, with the request's body as the answer's, or its head where it has none. Keeps the connection.
   static bool answer(Wire& wire, Request& request);
