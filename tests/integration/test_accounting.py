@@ -72,7 +72,7 @@ class Accounting(GatewayCase):
         weir = self.weir(self.upstream(), limit, store=self.store())
         self.assert_statuses(self.at_once(weir, 40, "/a", who("A", "u1")), s200=TIGHT, s429=40 - TIGHT)
         self.assertEqual(self.count_until_refused(weir, "/a", who("A", "u2"))[0], ROOM - TIGHT)
-        self.assertEqual(weir.metrics().value("weir_layer_decisions_total", layer="ip", outcome="shadow_denied"), 0)
+        self.assert_metric(weir, 0, "weir_layer_decisions_total", layer="ip", outcome="shadow_denied")
 
     def test_relaxed_charges_in_chain_order(self):
         limit = limits("user") | {"accounting": "relaxed"}

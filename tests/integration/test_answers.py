@@ -100,7 +100,8 @@ class SuccessFields(GatewayCase):
         weir = self.weir(backend, {"user": {"default": 100, "window": "1h"}})
         answer = weir.client.get("/", who("A", "u"))
         self.assertEqual((answer.status, answer.body, answer["Retry-After"]), (429, b"theirs", "7"))
-        self.assertEqual(weir.metrics().value("weir_denials_total"), 0)
+        self.assert_metric(weir, 1, "weir_responses_total", **{"class": "4xx"})
+        self.assert_metric(weir, 0, "weir_denials_total")
 
 
 class RequestIds(GatewayCase):

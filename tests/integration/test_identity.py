@@ -19,7 +19,7 @@ class MissingIdentity(GatewayCase):
         answers = weir.client.repeat(5, "/", who("A"))
         self.assertEqual(statuses(answers), {401: 5})
         self.assertEqual(backend.total, 0)
-        self.assertEqual(weir.metrics().value("weir_identity_missing_total", dimension="user", policy="reject"), 5)
+        self.assert_metric(weir, 5, "weir_identity_missing_total", dimension="user", policy="reject")
         self.assertEqual(weir.client.get("/", who("A", "u")).status, 200)
 
     def test_anonymous_is_one_shared_key(self):

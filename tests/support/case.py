@@ -74,6 +74,13 @@ class GatewayCase(unittest.TestCase):
                 self.fail(f"{what} not met within {timeout} s (last: {value!r})")
             time.sleep(0.02)
 
+    def assert_metric(self, weir, value, name, **labels):
+        """The sum of the matching samples becomes `value`: a request is counted just after its last byte."""
+        deadline = time.monotonic() + 3
+        while (found := weir.metrics().value(name, **labels)) != value and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertEqual(found, value, f"{name} {labels}")
+
     @staticmethod
     def at_once(weirs, count, target="/", headers=None, method="GET"):
         """`count` concurrent requests over one or several gateways. headers: dict, or function of i."""
