@@ -13,7 +13,9 @@ LIMIT = {"user": {"default": 10, "window": "1h"}}
 
 class Reach(GatewayCase):
     def gateway(self, **store):
-        return self.weir(self.upstream(), LIMIT, settings={"store": {"kind": "redis", **store}})
+        weir = self.weir(self.upstream(), LIMIT, settings={"store": {"kind": "redis", "timeout": "3s", **store}})
+        weir.wait_store()
+        return weir
 
     def counts(self, weir, redis):
         answer = weir.client.get("/", who("A", "u"))
