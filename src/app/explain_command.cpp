@@ -16,8 +16,10 @@ namespace {
 
 constexpr std::string_view kHelp =
     "weir explain [-c weir.yaml] [--header 'Name: value']... [--from ADDRESS] [METHOD] PATH\n"
-    "  Shows the limits that such a request meets: each layer's counter key, its limit, where that was written,\n"
-    "  and, with a Redis store, its usage now. (In memory mode the counters are the running gateway's own: ask its\n"
+    "  Shows the limits that such a request meets: each layer's counter key, its limit, where that was "
+    "written,\n"
+    "  and, with a Redis store, its usage now. (In memory mode the counters are the running gateway's own: "
+    "ask its\n"
     "  admin port, GET /explain?method=GET&path=/x&header=Name:%20value.)\n"
     "  -c, --config FILE   the main file (default weir.yaml)\n"
     "  -H, --header LINE   a request header, may be repeated\n"

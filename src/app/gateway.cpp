@@ -27,7 +27,8 @@ std::string joined(const std::vector<std::string>& words) {
 void apply_log_options(const pipeline::Runtime& runtime, telemetry::LogWriters& logs) {
   telemetry::set_log_level(telemetry::log_level_of(runtime.log.level));
   if (const auto opened = logs.configure(runtime.log.access, runtime.log.denials); !opened) {
-    telemetry::log_error("log.open", "access and denial logs stay where they are: " + opened.error().message());
+    telemetry::log_error("log.open",
+                         "access and denial logs stay where they are: " + opened.error().message());
   }
 }
 
@@ -63,13 +64,14 @@ int Gateway::run() {
   wait_for_signal();
   tick();
   status_.ready = true;
-  telemetry::log_info("gateway.start", "weir " WEIR_VERSION " serves with " + std::to_string(workers_.size()) +
-                                           " worker(s)");
+  telemetry::log_info("gateway.start",
+                      "weir " WEIR_VERSION " serves with " + std::to_string(workers_.size()) + " worker(s)");
   control_.run();
   return kGood;
 }
 
-// Every port first, the admin's too, before anything runs: a port that is taken ends the start with one clear line.
+// Every port first, the admin's too, before anything runs: a port that is taken ends the start with one clear
+// line.
 bool Gateway::listen() {
   const auto runtime = status_.facts().runtime;
   const auto refuse = [](const pipeline::Listener& at, const error_code& error) {
@@ -154,7 +156,8 @@ void Gateway::begin_drain() {
   status_.ready = false;
   watcher_.stop();
   const auto drain_ms = status_.facts().runtime->drain_ms;
-  telemetry::log_info("gateway.drain", "finishing what runs, for at most " + std::to_string(drain_ms) + " ms");
+  telemetry::log_info("gateway.drain",
+                      "finishing what runs, for at most " + std::to_string(drain_ms) + " ms");
   drain_deadline_ms_ = system_clock().monotonic_ms() + drain_ms;
   for (const auto& worker : workers_) worker->drain();
   wait_for_drain();

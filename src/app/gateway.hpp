@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running gateway: workers, admin listener, reloads, signals. Its control thread is the one that calls run();
-// it reads configuration files and waits for signals, so that workers never block on either.
+// The running gateway: workers, admin listener, reloads, signals. Its control thread is the one that calls
+// run(); it reads configuration files and waits for signals, so that workers never block on either.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

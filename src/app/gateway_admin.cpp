@@ -80,10 +80,10 @@ void append_store(std::string& out, const pipeline::Runtime& runtime, const stor
   object.end();
 }
 
-// The peek runs on a worker, since a store belongs to one; the explanation is shared with it, in case the admin
-// thread stops waiting first.
-boost::asio::awaitable<bool> peek(std::shared_ptr<pipeline::Explanation> explanation, limit::CounterStore& store,
-                                  std::shared_ptr<const pipeline::Runtime>) {
+// The peek runs on a worker, since a store belongs to one; the explanation is shared with it, in case the
+// admin thread stops waiting first.
+boost::asio::awaitable<bool> peek(std::shared_ptr<pipeline::Explanation> explanation,
+                                  limit::CounterStore& store, std::shared_ptr<const pipeline::Runtime>) {
   co_await store.peek(explanation->charges);
   co_return !explanation->charges.store_error;
 }
@@ -94,7 +94,8 @@ telemetry::ConfiguredNames metric_names(const pipeline::Runtime& runtime) {
   telemetry::ConfiguredNames names;
   for (const limit::Layer& layer : runtime.chain.layers()) names.layers.push_back(layer.name);
   for (const auto& pattern : runtime.extractor.options().apis) names.apis.push_back(pattern.text);
-  for (const auto& dimension : runtime.extractor.options().dimensions) names.dimensions.push_back(dimension.name);
+  for (const auto& dimension : runtime.extractor.options().dimensions)
+    names.dimensions.push_back(dimension.name);
   names.callers = runtime.named_callers;
   for (const auto& cluster : runtime.clusters) {
     for (const auto& endpoint : cluster.endpoints) {
@@ -107,6 +108,7 @@ telemetry::ConfiguredNames metric_names(const pipeline::Runtime& runtime) {
 void Gateway::start_admin() {
   metrics_.add_source([this] { return connection_families(workers_, *budget_); });
   metrics_.add_source([this] { return memory_families(memory_); });
+  metrics_.add_source([this] { return logs_.families(); });
   metrics_.add_source([this] { return redis_families(workers_); });
   metrics_.add_source([this] { return upstream_families(workers_); });
   const auto runtime = status_.facts().runtime;
@@ -115,6 +117,7 @@ void Gateway::start_admin() {
   source.ready = [this] { return status_.ready.load(); };
   source.status = [this] { return status_json(); };
   source.config = [this] { return status_.facts().runtime->printable; };
+  source.top = [this] { return metrics_.rankings(); };
   source.explain = [this](pipeline::ProbeRequest request) { return explain_json(std::move(request)); };
   const admin::AdminOptions options{runtime->admin.host, runtime->admin.port, runtime->admin_token};
   admin_ = std::make_unique<admin::AdminServer>(options, std::move(source));
@@ -127,7 +130,9 @@ std::string Gateway::status_json() const {
   StatusObject object(out);
   object.text("version", WEIR_VERSION)
       .text("node", facts.runtime->node)
-      .text("state", status_.draining ? "draining" : status_.ready ? "ready" : "starting")
+      .text("state", status_.draining ? "draining"
+                     : status_.ready  ? "ready"
+                                      : "starting")
       .number("uptime_s", (now - started_wall_ms_) / 1000)
       .number("workers", static_cast<std::int64_t>(workers_.size()))
       .number("connections", budget_->open())
@@ -176,14 +181,17 @@ void Gateway::report_store_health() {
   if (worst == reported_health_) {
     if (worst == store::StoreHealth::healthy) return;
     const auto kind = redis::name_of(static_cast<redis::ErrorKind>(last_error));
-    telemetry::log_limited(telemetry::LogLevel::warn, "store.ill",
-                           "limits are kept by each layer's on_store_failure; last error: " + std::string(kind));
+    telemetry::log_limited(
+        telemetry::LogLevel::warn, "store.ill",
+        "limits are kept by each layer's on_store_failure; last error: " + std::string(kind));
     return;
   }
   reported_health_ = worst;
-  const auto level = worst == store::StoreHealth::healthy ? telemetry::LogLevel::info : telemetry::LogLevel::warn;
-  telemetry::log_line(level, "store.health", "the shared store is now: " +
-                                                 std::string(kHealthNames[static_cast<std::size_t>(worst)]));
+  const auto level =
+      worst == store::StoreHealth::healthy ? telemetry::LogLevel::info : telemetry::LogLevel::warn;
+  telemetry::log_line(
+      level, "store.health",
+      "the shared store is now: " + std::string(kHealthNames[static_cast<std::size_t>(worst)]));
 }
 
 }  // namespace weir::app

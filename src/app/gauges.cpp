@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "telemetry/families.hpp"
+
 namespace weir::app {
 namespace {
 
@@ -36,15 +38,19 @@ SampleFamily one(std::string name, std::string help, SampleKind kind, double val
 
 std::vector<SampleFamily> connection_families(const Workers& workers, const http::ConnectionBudget& budget) {
   const auto of = [&](auto field) {
-    return sum(workers, [&](const Worker& worker) { return (worker.server_stats().*field).load(std::memory_order_relaxed); });
+    return sum(workers, [&](const Worker& worker) {
+      return (worker.server_stats().*field).load(std::memory_order_relaxed);
+    });
   };
   using Stats = http::ServerStats;
   return {
       one("weir_connections_open", "Client connections open now.", SampleKind::gauge,
           static_cast<double>(budget.open())),
-      one("weir_connections_accepted_total", "Client connections accepted.", SampleKind::counter, of(&Stats::accepted)),
-      one("weir_connections_rejected_total", "Client connections closed at once, above the cap of their address.",
-          SampleKind::counter, of(&Stats::rejected)),
+      one("weir_connections_accepted_total", "Client connections accepted.", SampleKind::counter,
+          of(&Stats::accepted)),
+      one("weir_connections_rejected_total",
+          "Client connections closed at once, above the cap of their address.", SampleKind::counter,
+          of(&Stats::rejected)),
       one("weir_accept_pauses_total", "Times accepting paused at the connection cap.", SampleKind::counter,
           of(&Stats::pauses)),
       one("weir_requests_in_flight", "Requests between their head and their last byte.", SampleKind::gauge,
@@ -56,8 +62,9 @@ std::vector<SampleFamily> memory_families(const store::MemoryStore& memory) {
   return {
       one("weir_store_keys", "Counters in the memory store.", SampleKind::gauge,
           static_cast<double>(memory.live_keys())),
-      one("weir_store_evictions_total", "Counters that left the full memory store; what they owed is remembered.",
-          SampleKind::counter, static_cast<double>(memory.evictions())),
+      one("weir_store_evictions_total",
+          "Counters that left the full memory store; what they owed is remembered.", SampleKind::counter,
+          static_cast<double>(memory.evictions())),
       one("weir_store_memory_bytes", "Bytes held by the memory store.", SampleKind::gauge,
           static_cast<double>(memory.memory_bytes())),
   };
@@ -65,23 +72,35 @@ std::vector<SampleFamily> memory_families(const store::MemoryStore& memory) {
 
 std::vector<SampleFamily> redis_families(const Workers& workers) {
   if (workers.empty() || workers.front()->stores().redis() == nullptr) return {};
-  SampleFamily errors = family("weir_store_errors_total", "Failed calls of the shared store by kind.", SampleKind::counter);
+  SampleFamily errors =
+      family("weir_store_errors_total", "Failed calls of the shared store by kind.", SampleKind::counter);
   for (int kind = 1; kind < redis::kErrorKinds; ++kind) {
     const double count = sum(workers, [&](Worker& worker) {
-      return worker.stores().redis()->stats().errors[static_cast<std::size_t>(kind)].load(std::memory_order_relaxed);
+      return worker.stores().redis()->stats().errors[static_cast<std::size_t>(kind)].load(
+          std::memory_order_relaxed);
     });
     add(errors, {{"kind", std::string(redis::name_of(static_cast<redis::ErrorKind>(kind)))}}, count);
   }
   auto worst = store::StoreHealth::healthy;
-  for (const auto& worker : workers) worst = std::max(worst, worker->stores().local_share()->stats().health.load());
+  for (const auto& worker : workers)
+    worst = std::max(worst, worker->stores().local_share()->stats().health.load());
+  std::vector<const telemetry::Histogram*> calls;
+  for (const auto& worker : workers) calls.push_back(&worker->stores().redis()->stats().call_us);
   return {
       std::move(errors),
-      one("weir_store_state", "Health of the shared store, the worst of all workers: 0 healthy, 1 brief failure, 2 long.",
+      telemetry::histogram_family("weir_store_call_duration_seconds", "Calls of the shared store.", calls),
+      one("weir_store_script_reloads_total", "Times the shared store did not know the script.",
+          SampleKind::counter,
+          sum(workers, [](Worker& worker) { return worker.stores().redis()->script_reloads(); })),
+      one("weir_store_state",
+          "Health of the shared store, the worst of all workers: 0 healthy, 1 brief failure, 2 long.",
           SampleKind::gauge, static_cast<double>(worst)),
       one("weir_store_connected", "Workers whose store connection is up.", SampleKind::gauge,
-          sum(workers, [](Worker& worker) { return worker.stores().redis()->connection_stats().ready.load(); })),
+          sum(workers,
+              [](Worker& worker) { return worker.stores().redis()->connection_stats().ready.load(); })),
       one("weir_store_breaker_open", "Workers whose store breaker is open.", SampleKind::gauge,
-          sum(workers, [](Worker& worker) { return worker.stores().local_share()->stats().breaker_open.load(); })),
+          sum(workers,
+              [](Worker& worker) { return worker.stores().local_share()->stats().breaker_open.load(); })),
       one("weir_store_spared_calls_total", "Requests decided locally without asking the store that was ill.",
           SampleKind::counter,
           sum(workers, [](Worker& worker) { return worker.stores().local_share()->stats().spared.load(); })),
@@ -106,9 +125,12 @@ std::vector<SampleFamily> upstream_families(const Workers& workers) {
   }
   auto outstanding = family("weir_upstream_outstanding", "Requests being forwarded now.", SampleKind::gauge);
   auto connections = family("weir_upstream_connections", "Open upstream connections.", SampleKind::gauge);
-  auto idle = family("weir_upstream_idle_connections", "Upstream connections in the pool.", SampleKind::gauge);
-  auto connects = family("weir_upstream_connects_total", "New upstream connections made.", SampleKind::counter);
-  auto retries = family("weir_upstream_retries_total", "Attempts made again on a fresh connection.", SampleKind::counter);
+  auto idle =
+      family("weir_upstream_idle_connections", "Upstream connections in the pool.", SampleKind::gauge);
+  auto connects =
+      family("weir_upstream_connects_total", "New upstream connections made.", SampleKind::counter);
+  auto retries = family("weir_upstream_retries_total", "Attempts made again on a fresh connection.",
+                        SampleKind::counter);
   for (const auto& [name, sums] : endpoints) {
     const Labels labels{{"upstream", name.first}, {"endpoint", name.second}};
     add(outstanding, labels, sums.outstanding);
@@ -117,7 +139,8 @@ std::vector<SampleFamily> upstream_families(const Workers& workers) {
     add(connects, labels, sums.connects);
     add(retries, labels, sums.retries);
   }
-  return {std::move(outstanding), std::move(connections), std::move(idle), std::move(connects), std::move(retries)};
+  return {std::move(outstanding), std::move(connections), std::move(idle), std::move(connects),
+          std::move(retries)};
 }
 
 }  // namespace weir::app

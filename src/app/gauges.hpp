@@ -15,7 +15,8 @@ namespace weir::app {
 using Workers = std::vector<std::unique_ptr<Worker>>;
 
 // Thread-safe: they read atomics only.
-std::vector<telemetry::SampleFamily> connection_families(const Workers& workers, const http::ConnectionBudget& budget);
+std::vector<telemetry::SampleFamily> connection_families(const Workers& workers,
+                                                         const http::ConnectionBudget& budget);
 std::vector<telemetry::SampleFamily> memory_families(const store::MemoryStore& memory);
 std::vector<telemetry::SampleFamily> redis_families(const Workers& workers);  // empty in memory mode
 std::vector<telemetry::SampleFamily> upstream_families(const Workers& workers);

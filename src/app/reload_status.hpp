@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which configuration is in force and how the last reload went, for the admin port and the metrics. Thread-safe.
+// Which configuration is in force and how the last reload went, for the admin port and the metrics.
+// Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -18,11 +19,11 @@ class ReloadStatus {
  public:
   struct Facts {
     std::shared_ptr<const pipeline::Runtime> runtime;
-    std::uint64_t generation = 0;           // counts configurations that came into force
+    std::uint64_t generation = 0;  // counts configurations that came into force
     std::int64_t applied_wall_ms = 0;
-    std::int64_t rejected_wall_ms = 0;      // 0: the last load was good
-    std::vector<std::string> last_errors;   // of the load that was refused last, if it is the latest
-    std::vector<std::string> needs_restart; // changed keys that only a restart applies
+    std::int64_t rejected_wall_ms = 0;       // 0: the last load was good
+    std::vector<std::string> last_errors;    // of the load that was refused last, if it is the latest
+    std::vector<std::string> needs_restart;  // changed keys that only a restart applies
   };
 
   Facts facts() const {

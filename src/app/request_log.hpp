@@ -27,8 +27,8 @@ class RequestLog final : public pipeline::RequestSink {
   void identity_missing(std::string_view dimension, std::string_view policy) noexcept override;
   void held(int change) noexcept override;
 
-  // Hands over what is buffered, and notes how busy and how late this worker is. `late_us`: how late the timer that
-  // calls this fired.
+  // Hands over what is buffered, and notes how busy and how late this worker is. `late_us`: how late the
+  // timer that calls this fired.
   void tick(std::int64_t late_us) noexcept;
 
  private:

@@ -3,8 +3,8 @@
 
 namespace weir::app {
 
-StoreStack::StoreStack(boost::asio::io_context& io, const store::StoreOptions& options, store::MemoryStore& memory,
-                       const Clock& clock)
+StoreStack::StoreStack(boost::asio::io_context& io, const store::StoreOptions& options,
+                       store::MemoryStore& memory, const Clock& clock)
     : top_(&memory) {
   if (options.kind == store::StoreKind::memory) return;
   connection_ = redis::Connection::start(io.get_executor(), store::connection_options(options));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counter stores of one worker, outermost first. Memory: the process's own store alone. Redis: layers that count
-// per process (ScopeStore), then what to do while Redis is ill (LocalShareStore), then Redis itself, over one pipelined
-// connection of this worker's.
+// The counter stores of one worker, outermost first. Memory: the process's own store alone. Redis: layers
+// that count per process (ScopeStore), then what to do while Redis is ill (LocalShareStore), then Redis
+// itself, over one pipelined connection of this worker's.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -9,12 +9,13 @@
 namespace weir::app {
 namespace {
 
-std::shared_ptr<const http::ServerOptions> server_options(const std::shared_ptr<const pipeline::Runtime>& runtime) {
+std::shared_ptr<const http::ServerOptions> server_options(
+    const std::shared_ptr<const pipeline::Runtime>& runtime) {
   return {runtime, &runtime->server};
 }
 
-// Concurrency slots are told apart by their owner. Drawn by chance, so that no two gateways of a fleet use one id
-// at a time: 2^53 ids against the few thousand slots that are held at once.
+// Concurrency slots are told apart by their owner. Drawn by chance, so that no two gateways of a fleet use
+// one id at a time: 2^53 ids against the few thousand slots that are held at once.
 std::uint64_t random_owner_base() {
   std::random_device device;
   return (std::uint64_t{device()} << 21) ^ device();
@@ -51,7 +52,8 @@ void Worker::start() {
 void Worker::run() {
   renew_slots();
   tick();
-  // Nothing on the request path throws by design; what does is logged, and costs the one request it happened in.
+  // Nothing on the request path throws by design; what does is logged, and costs the one request it happened
+  // in.
   while (!io_.stopped()) {
     try {
       io_.run();

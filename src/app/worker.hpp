@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker: a thread with its own event loop, listening sockets, upstream connections and store connection. A
-// connection never leaves its worker, so workers share nothing but the counters, the process's connection budget
-// and the telemetry they each write their own part of.
+// One worker: a thread with its own event loop, listening sockets, upstream connections and store connection.
+// A connection never leaves its worker, so workers share nothing but the counters, the process's connection
+// budget and the telemetry they each write their own part of.
 #pragma once
 
 #include <atomic>

@@ -109,10 +109,8 @@ void fill_routes(const Document& document, pipeline::Runtime& runtime) {
 }
 
 void fill_removed_fields(const Document& document, pipeline::Runtime& runtime) {
-  identity::FieldsToRemove fields = identity::fields_to_remove({});
-  runtime.removed_from_trusted = std::move(fields.from_trusted);
-  runtime.removed_from_others = std::move(fields.from_others);
-  for (const std::string& name : proxy_headers(document)) runtime.removed_from_others.push_back(name);
+  runtime.removed_from_trusted = identity::fields_to_remove({}).from_trusted;
+  runtime.removed_from_others = identity::fields_to_remove(proxy_headers(document)).from_others;
   std::vector<std::string>& responses = runtime.removed_from_responses;
   if (document.answers.upstream_fields == pipeline::UpstreamFields::strip) {
     responses = pipeline::rate_limit_field_names();

@@ -15,6 +15,7 @@ constexpr std::string_view kBuiltIn =
     "ncuaikptgr";  // by index: node caller user api ip class upstream tier region role
 constexpr std::uint8_t kNode = 0;
 constexpr std::uint8_t kAddress = 4;
+constexpr std::string_view kAddressMark = "@ip:";  // an identity that stands for its address (`missing: ip`)
 constexpr std::size_t kMaxNameBytes = 33;
 constexpr std::size_t kTailBytes = 48;  // algorithm and window; a calendar zone that is longer is digested
 constexpr std::string_view kHex = "0123456789ABCDEF";
@@ -111,6 +112,8 @@ std::string_view ComponentValues::write(std::uint8_t dimension, std::string_view
   char* end = begin;
   if (dimension == kAddress) {
     end = write_hash(begin, text);
+  } else if (text.starts_with(kAddressMark)) {
+    end = write_hash(copy(begin, "#@"), text);  // '#' is escaped in every real value
   } else {
     const std::size_t size = escaped_size(text);
     if (size == text.size() && size <= kMaxValueBytes) return text;

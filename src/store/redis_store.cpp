@@ -4,6 +4,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
+#include "base/stopwatch.hpp"
 #include "store/chain_call.hpp"
 
 namespace weir::store {
@@ -91,8 +92,10 @@ boost::asio::awaitable<void> RedisStore::ask(limit::ChargeSet& set, std::string_
   arguments->clear();
   write_question(set, operation, *arguments);
   link_->stats.calls.fetch_add(1, std::memory_order_relaxed);
+  const std::int64_t began_us = monotonic_us();
   const redis::TimePoint deadline = link_->deadline();
   const Result<redis::Reply> reply = co_await link_->runner.run(*arguments, deadline);
+  link_->stats.call_us.observe(monotonic_us() - began_us);
   spare_.push_back(std::move(arguments));
   if (!reply) {
     set.store_error = reply.error();

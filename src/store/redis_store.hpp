@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "redis/script.hpp"
+#include "telemetry/counters.hpp"
 #include "weir/limit/counter_store.hpp"
 #include "weir/store/options.hpp"
 
@@ -26,6 +27,7 @@ namespace weir::store {
 struct RedisStoreStats {
   std::atomic<std::uint64_t> calls{0};
   std::array<std::atomic<std::uint64_t>, redis::kErrorKinds> errors{};  // by redis::ErrorKind
+  telemetry::Histogram call_us{telemetry::kQuickBounds};  // from the question to its answer or failure
 };
 
 redis::ConnectionOptions connection_options(const StoreOptions& options);

@@ -87,6 +87,12 @@ std::vector<SampleFamily> Metrics::families() const {
   return out;
 }
 
+std::string Metrics::rankings() const {
+  std::vector<const WorkerRanking*> all;
+  for (const auto& worker : workers_) all.push_back(&worker->ranking());
+  return ranking_json(all);
+}
+
 std::string Metrics::exposition() const {
   return expose(families());
 }

@@ -95,6 +95,13 @@ TEST(CounterKey, an_address_is_never_written) {
             "w1:edge-1:{i=" + std::string(digits) + "}:test:tb:60000");
 }
 
+TEST(CounterKey, an_identity_that_stands_for_an_address_is_hashed_and_marked) {
+  const std::string key = key_of({user}, Who().is(user, "@ip:10.1.2.3"));
+  EXPECT_EQ(key.find("10.1.2.3"), std::string::npos);
+  EXPECT_TRUE(key.starts_with("w1:edge-1:{u=#@")) << key;
+  EXPECT_TRUE(key_of({user}, Who().is(user, "#@x")).starts_with("w1:edge-1:{u=%23@x}")) << "no value can look like it";
+}
+
 TEST(CounterKey, calendar_windows_say_which_and_where) {
   Policy day = policy_of(AlgorithmKind::fixed_window, 10, 86'400'000);
   day.terms.calendar = true;
