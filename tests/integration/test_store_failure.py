@@ -195,7 +195,8 @@ class SlowOrAbsent(GatewayCase):
         weir.folder.write(weir.folder.main, weir.settings)
         weir.start(wait=False)
         self.eventually(lambda: self.answers(weir), 5, "an answer with a wrong password")
-        self.eventually(lambda: weir.lines("wrongpass") or weir.lines("noauth") or weir.lines("password"), 5, "the reason in the log")
+        said = lambda: weir.lines("wrongpass") or weir.lines("noauth") or weir.lines("password")
+        self.eventually(lambda: self.answers(weir) and said(), 5, "the reason in the log")
         self.assertNotIn("wrong-battery", weir.output())
 
 
