@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Turns a Lua script into one C++ source that defines a weir::redis::Script.
 #
 #   weir_embed_lua(target NAME chain FILE lua/chain.lua [PRELUDE tests/lua/prelude_scripted.lua] [VARIABLE kChain])

@@ -3,6 +3,7 @@
 // run(); it reads configuration files and waits for signals, so that workers never block on either.
 #pragma once
 
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -41,6 +42,7 @@ class Gateway {
   void stop_all();
   void tick();
   void report_store_health();
+  void report_store_errors(redis::ErrorKind kind);
 
   // What the admin port shows (gateway_admin.cpp). Any thread.
   std::string status_json() const;
@@ -62,6 +64,7 @@ class Gateway {
   std::unique_ptr<admin::AdminServer> admin_;
   std::int64_t started_wall_ms_ = 0;
   store::StoreHealth reported_health_ = store::StoreHealth::healthy;
+  std::array<std::uint64_t, redis::kErrorKinds> reported_errors_{};
 };
 
 // The label values that this configuration adds to the metrics.

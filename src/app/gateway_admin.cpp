@@ -168,30 +168,4 @@ std::string Gateway::explain_json(pipeline::ProbeRequest request) {
   return to_json(*explanation, answered.get());
 }
 
-void Gateway::report_store_health() {
-  const auto runtime = status_.facts().runtime;
-  if (runtime->store.kind == store::StoreKind::memory) return;
-  auto worst = store::StoreHealth::healthy;
-  int last_error = 0;
-  for (const auto& worker : workers_) {
-    const auto& stats = worker->stores().local_share()->stats();
-    worst = std::max(worst, stats.health.load());
-    last_error = std::max(last_error, stats.last_error.load());
-  }
-  if (worst == reported_health_) {
-    if (worst == store::StoreHealth::healthy) return;
-    const auto kind = redis::name_of(static_cast<redis::ErrorKind>(last_error));
-    telemetry::log_limited(
-        telemetry::LogLevel::warn, "store.ill",
-        "limits are kept by each layer's on_store_failure; last error: " + std::string(kind));
-    return;
-  }
-  reported_health_ = worst;
-  const auto level =
-      worst == store::StoreHealth::healthy ? telemetry::LogLevel::info : telemetry::LogLevel::warn;
-  telemetry::log_line(
-      level, "store.health",
-      "the shared store is now: " + std::string(kHealthNames[static_cast<std::size_t>(worst)]));
-}
-
 }  // namespace weir::app

@@ -29,6 +29,20 @@ void append_request_id_field(RequestContext& context) {
   context.response_fields += "\r\n";
 }
 
+// A gRPC client reads its status from fields, not from the HTTP status: a refusal is a response of trailers
+// only.
+bool is_grpc(const http::RequestHead& head) {
+  const http::Field* type = head.find("Content-Type");
+  return type != nullptr && type->value.starts_with("application/grpc");
+}
+
+// https://grpc.github.io/grpc/core/md_doc_statuscodes.html: 8 RESOURCE_EXHAUSTED, 7 PERMISSION_DENIED,
+// 14 UNAVAILABLE.
+std::string_view grpc_status(limit::Outcome outcome) {
+  if (outcome == limit::Outcome::blocked) return "7";
+  return outcome == limit::Outcome::store_down ? "14" : "8";
+}
+
 http::LocalReply problem(const http::Exchange& exchange, RequestContext& context, int status,
                          std::string_view detail) {
   append_cors_fields(context.response_fields, exchange.request(), context.runtime->answers.cors);
@@ -71,6 +85,15 @@ http::LocalReply GatewayHandler::refusal_reply(const http::Exchange& exchange, R
   append_cors_fields(context.response_fields, exchange.request(), options.cors);
   append_request_id_field(context);
   http::LocalReply reply;
+  if (is_grpc(exchange.request())) {
+    context.response_fields += "grpc-status: ";
+    context.response_fields += grpc_status(context.decision.outcome);
+    context.response_fields += "\r\ngrpc-message: quota exceeded\r\n";
+    reply.status = 200;
+    reply.content_type = "application/grpc";
+    reply.field_lines = context.response_fields;
+    return reply;
+  }
   reply.content_type =
       append_refusal_body(context.body, context.charges, context.decision, options, context.request_id);
   reply.status = refusal_status(context.decision, options);

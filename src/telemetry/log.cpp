@@ -67,7 +67,7 @@ void let_go(std::shared_ptr<Backend> backend) {
     backend.reset();
     written->set_value();
   }).detach();
-  done.wait_for(std::chrono::seconds(1));
+  done.wait_for(std::chrono::seconds(5));
 }
 
 std::shared_ptr<Backend> make_backend(const std::string& target) {

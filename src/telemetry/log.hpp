@@ -31,7 +31,7 @@ LogLevel log_level_of(std::string_view name, LogLevel fallback = LogLevel::info)
 // Again: replaces what was started before. False if the file cannot be opened (then stderr is used).
 bool start_log(const LogSettings& settings);
 void set_log_level(LogLevel level) noexcept;
-// Writes out what is queued, waiting at most a second or so, and goes back to plain stderr.
+// Writes out what is queued, waiting at most five seconds, and goes back to plain stderr.
 void stop_log() noexcept;
 
 void log_line(LogLevel level, std::string_view cause, std::string_view message) noexcept;

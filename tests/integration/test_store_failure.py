@@ -196,7 +196,7 @@ class SlowOrAbsent(GatewayCase):
         weir.start(wait=False)
         self.eventually(lambda: self.answers(weir), 5, "an answer with a wrong password")
         said = lambda: weir.lines("wrongpass") or weir.lines("noauth") or weir.lines("password")
-        self.eventually(lambda: self.answers(weir) and said(), 5, "the reason in the log")
+        self.eventually(lambda: weir.client.get("/", who("A")) and said(), 5, "the reason in the log")
         self.assertNotIn("wrong-battery", weir.output())
 
 

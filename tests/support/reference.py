@@ -382,26 +382,26 @@ class Gcra(Model):
     """Debt in the same units; stored as the ms in which it is paid, and the rest."""
 
     def fresh(self):
-        return None  # or (tat_ms, fraction, limit then)
+        return None  # or (tat_ms, fraction, limit then, when)
 
     def debt(self, state, terms, now):
         if state is None:
             return 0
-        return max(0, (state[0] - now) * state[2] + state[1])
+        return max(0, (state[0] - max(now, state[3])) * state[2] + state[1])
 
     def pack(self, debt, terms, now):
-        return now + debt // terms.limit, debt % terms.limit, terms.limit
+        return now + debt // terms.limit, debt % terms.limit, terms.limit, now
 
     def roll(self, state, terms, ask):
-        cap = terms.burst * terms.window_ms
-        debt = self.debt(state, terms, ask.now)
-        return self.pack(min(debt, cap), terms, ask.now), debt > cap
+        # The clock stepped back: nothing drained meanwhile. A debt above a lowered burst stays as it is.
+        back = state is not None and ask.now < state[3]
+        return self.pack(self.debt(state, terms, ask.now), terms, ask.now), back
 
     def read(self, state, terms, ask):
         unit, cap = terms.window_ms, terms.burst * terms.window_ms
         debt = self.debt(state, terms, ask.now)
         over = debt + ask.cost * unit - cap
-        return verdict(over <= 0, terms.limit, (cap - debt) // unit,
+        return verdict(over <= 0, terms.limit, max(0, (cap - debt) // unit),
                        NEVER if ask.cost > terms.burst else ceil_div(over, terms.limit), ceil_div(debt, terms.limit))
 
     def charge(self, state, terms, ask):
@@ -412,8 +412,9 @@ class Gcra(Model):
 
     def adjust(self, state, terms, ask, charged_at, delta):
         cap = terms.burst * terms.window_ms
-        debt = self.debt(state, terms, ask.now) + delta * terms.window_ms
-        return self.pack(min(cap, max(0, debt)), terms, ask.now)
+        before = self.debt(state, terms, ask.now)
+        after = min(max(cap, before), max(0, before + delta * terms.window_ms))
+        return self.pack(after, terms, ask.now)
 
     def owed(self, state, terms, ask):
         debt = self.debt(self.roll(state, terms, ask)[0], terms, ask.now)

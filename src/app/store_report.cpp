@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the log says of the shared store: each change of its health once, and each kind of failure once per
+// interval.
+#include <algorithm>
+
+#include "app/gateway.hpp"
+#include "telemetry/log.hpp"
+
+namespace weir::app {
+namespace {
+
+using redis::ErrorKind;
+
+// The failure in the store's own words, and what to do about it.
+std::string_view advice(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::unavailable:
+      return "unreachable: no connection can be had, or it broke off";
+    case ErrorKind::timeout:
+      return "no answer within store.timeout";
+    case ErrorKind::loading:
+      return "LOADING: it is reading its data after a start";
+    case ErrorKind::oom:
+      return "OOM: it is out of memory; give it a store of its own with maxmemory-policy noeviction";
+    case ErrorKind::readonly:
+      return "READONLY: it is a replica now; connecting again";
+    case ErrorKind::noauth:
+      return "NOAUTH or WRONGPASS: store.username or store.password_file is not accepted";
+    case ErrorKind::noperm:
+      return "NOPERM: the account needs +eval +evalsha and all keys w1:*";
+    case ErrorKind::moved:
+      return "MOVED: this is a cluster; one server is supported";
+    case ErrorKind::crossslot:
+      return "CROSSSLOT: this is a cluster; one server is supported";
+    case ErrorKind::wrong_type:
+      return "WRONGTYPE: something else writes keys named w1:*";
+    case ErrorKind::protocol:
+      return "an answer that cannot be one";
+    case ErrorKind::noscript:
+    case ErrorKind::other:
+      break;
+  }
+  return "an error of another kind";
+}
+
+}  // namespace
+
+void Gateway::report_store_health() {
+  if (workers_.front()->stores().redis() == nullptr) return;
+  auto worst = store::StoreHealth::healthy;
+  for (const auto& worker : workers_) {
+    worst = std::max(worst, worker->stores().local_share()->stats().health.load());
+  }
+  if (worst != reported_health_) {
+    reported_health_ = worst;
+    const bool healthy = worst == store::StoreHealth::healthy;
+    telemetry::log_line(healthy ? telemetry::LogLevel::info : telemetry::LogLevel::warn, "store.health",
+                        healthy
+                            ? "the shared store answers again"
+                            : "the shared store is ill: limits are kept by each layer's on_store_failure");
+  }
+  for (int kind = 1; kind < redis::kErrorKinds; ++kind) report_store_errors(static_cast<ErrorKind>(kind));
+}
+
+void Gateway::report_store_errors(ErrorKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  std::uint64_t count = 0;
+  for (const auto& worker : workers_) count += worker->stores().redis()->stats().errors[index].load();
+  std::uint64_t& reported = reported_errors_[index];
+  if (count == reported) return;
+  const std::string cause = "store." + std::string(redis::name_of(kind));
+  telemetry::log_limited(
+      telemetry::LogLevel::warn, cause,
+      std::to_string(count - reported) + " call(s) of the shared store failed: " + std::string(advice(kind)));
+  reported = count;
+}
+
+}  // namespace weir::app
