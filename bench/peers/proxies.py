@@ -184,7 +184,7 @@ upstreams:
 routes: [{{path: "/**", upstream: default}}]
 store: {store}
 quotas: quotas.yaml
-log: {{access: {access}, denials: "off"}}
+log: {{access: {access}, denials: {{to: "off"}}}}
 {more}
 """
 

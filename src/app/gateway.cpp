@@ -13,6 +13,7 @@ namespace weir::app {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainLook(20);
+constexpr std::int64_t kStoreWaitMs = 2000;
 
 std::size_t worker_count(const pipeline::Runtime& runtime) {
   return runtime.workers != 0 ? runtime.workers : std::max(1U, std::thread::hardware_concurrency());
@@ -38,7 +39,7 @@ Gateway::Gateway(std::string config_path, const config::LoadResult& loaded)
     : config_path_(std::move(config_path)),
       signals_(control_, SIGINT, SIGTERM, SIGHUP),
       tick_timer_(control_),
-      drain_timer_(control_),
+      look_timer_(control_),
       memory_(loaded.runtime->store.max_keys, system_clock()),
       budget_(std::make_shared<http::ConnectionBudget>()),
       metrics_(worker_count(*loaded.runtime), WEIR_VERSION),
@@ -63,7 +64,7 @@ int Gateway::run() {
   for (const auto& worker : workers_) worker->start();
   wait_for_signal();
   tick();
-  status_.ready = true;
+  wait_for_stores(system_clock().monotonic_ms() + kStoreWaitMs);
   telemetry::log_info("gateway.start",
                       "weir " WEIR_VERSION " serves with " + std::to_string(workers_.size()) + " worker(s)");
   control_.run();
@@ -89,6 +90,23 @@ bool Gateway::listen() {
     return refuse(runtime->admin, error.code());
   }
   return true;
+}
+
+// Ready once every worker has reached its store, or has had its time to: the gateway serves with the store
+// absent, but must not count the first requests locally only because connecting takes a moment.
+void Gateway::wait_for_stores(std::int64_t deadline_ms) {
+  const auto reached = [](const auto& worker) {
+    const store::RedisStore* redis = worker->stores().redis();
+    return redis == nullptr || redis->connection_stats().ready.load();
+  };
+  if (std::ranges::all_of(workers_, reached) || system_clock().monotonic_ms() >= deadline_ms) {
+    status_.ready = true;
+    return;
+  }
+  look_timer_.expires_after(kDrainLook);
+  look_timer_.async_wait([this, deadline_ms](error_code failed) {
+    if (!failed && !status_.draining) wait_for_stores(deadline_ms);
+  });
 }
 
 void Gateway::wait_for_signal() {
@@ -168,8 +186,8 @@ void Gateway::wait_for_drain() {
   if (std::ranges::all_of(workers_, idle) || system_clock().monotonic_ms() >= drain_deadline_ms_) {
     return stop_all();
   }
-  drain_timer_.expires_after(kDrainLook);
-  drain_timer_.async_wait([this](error_code failed) {
+  look_timer_.expires_after(kDrainLook);
+  look_timer_.async_wait([this](error_code failed) {
     if (!failed) wait_for_drain();
   });
 }

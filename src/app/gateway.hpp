@@ -32,6 +32,7 @@ class Gateway {
  private:
   bool listen();
   void start_admin();
+  void wait_for_stores(std::int64_t deadline_ms);
   void wait_for_signal();
   void on_signal(int signal);
   void reload(std::string_view cause);
@@ -52,7 +53,7 @@ class Gateway {
   boost::asio::io_context control_{1};
   boost::asio::signal_set signals_;
   boost::asio::steady_timer tick_timer_;
-  boost::asio::steady_timer drain_timer_;
+  boost::asio::steady_timer look_timer_;
   std::int64_t drain_deadline_ms_ = 0;
   ReloadStatus status_;
   store::MemoryStore memory_;

@@ -79,6 +79,7 @@ void Worker::drain() {
 
 void Worker::stop() {
   post([this] {
+    stopping_ = true;  // a timer that has expired already cannot be canceled, only told
     server_.stop();
     forwarders_.stop();
     stores_.close();
@@ -95,7 +96,7 @@ void Worker::join() {
 void Worker::renew_slots() {
   renew_timer_.expires_after(std::chrono::milliseconds(pipeline::SlotKeeper::kRenewEveryMs));
   renew_timer_.async_wait([this](error_code failed) {
-    if (failed) return;
+    if (failed || stopping_) return;
     slots_.renew_all();
     renew_slots();
   });
@@ -105,7 +106,7 @@ void Worker::tick() {
   constexpr std::chrono::milliseconds kEvery(500);
   tick_timer_.expires_after(kEvery);
   tick_timer_.async_wait([this](error_code failed) {
-    if (failed) return;
+    if (failed || stopping_) return;
     const auto late = std::chrono::steady_clock::now() - tick_timer_.expiry();
     log_.tick(std::chrono::duration_cast<std::chrono::microseconds>(late).count());
     tick();

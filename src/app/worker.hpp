@@ -80,6 +80,7 @@ class Worker {
   http::Server server_;
   boost::asio::steady_timer renew_timer_;
   boost::asio::steady_timer tick_timer_;
+  bool stopping_ = false;
   std::thread thread_;
 };
 

@@ -177,7 +177,7 @@ void MemoryStore::make_seat(const Charge& charge, const Now& now, Seat& seat) {
 }
 
 // After this every seat has a state, and every slot is locked.
-void MemoryStore::take_seats(ChargeSet& set, const Now& now, Seating& seating) {
+void MemoryStore::take_seats(ChargeSet& set, Seating& seating) {
   for (std::size_t n = 0; n < set.size; ++n) {
     seating.seat.emplace_back(stable_hash128(set.charge[n].key, seed_));
     table_.prefetch(seating.seat[n].key);
@@ -188,6 +188,7 @@ void MemoryStore::take_seats(ChargeSet& set, const Now& now, Seating& seating) {
     for (std::size_t n = 0; n < set.size; ++n) {
       Seat& seat = seating.seat[n];
       if (seat.slot != nullptr || seat.state != nullptr) continue;
+      const Now now = this->now();
       make_seat(set.charge[n], now, seat);
       if (seat.slot != nullptr) {
         seat.slot->unlock();
@@ -227,11 +228,13 @@ void MemoryStore::leave_seats(ChargeSet& set, const Now& now, Seating& seating) 
 }
 
 bool MemoryStore::decide_now(ChargeSet& set) {
+  Seating seating;
+  take_seats(set, seating);
+  // Read under the locks: a moment from before another worker's turn would look like a clock that stepped
+  // back, and what a bucket refilled in between would be refilled twice.
   const Now now = this->now();
   set.store_now_ms = now.monotonic_ms;
   for (Charge& charge : set.charges()) charge.request.now_ms = now.for_terms(charge.policy->terms);
-  Seating seating;
-  take_seats(set, now, seating);
   std::array<CounterState*, kMaxLayers> states;
   for (std::size_t n = 0; n < set.size; ++n) states[n] = seating.seat[n].state;
   limit::decide_counters(set, {states.data(), set.size});
@@ -273,9 +276,10 @@ void MemoryStore::look(ChargeSet& set) {
 }
 
 template <class Change>
-void MemoryStore::change(const Charge& charge, const Now& now, const Change& apply) {
+void MemoryStore::change(const Charge& charge, const Change& apply) {
   Seat seat(stable_hash128(charge.key, seed_));
-  make_seat(charge, now, seat);
+  make_seat(charge, this->now(), seat);
+  const Now now = this->now();  // under the slot's lock, as in decide_now
   const Request request = at(charge, now);
   const limit::Terms& terms = charge.policy->terms;
   if (seat.slot == nullptr) {
@@ -296,28 +300,25 @@ void MemoryStore::change(const Charge& charge, const Now& now, const Change& app
 }
 
 void MemoryStore::settle(const ChargeSet& set, std::int64_t delta) {
-  const Now now = this->now();
   for (const Charge& charge : set.charges()) {
     if (!charge.charged || charge.policy->terms.algorithm == AlgorithmKind::concurrency) continue;
-    change(charge, now, [&](CounterState& state, const limit::Terms& terms, const Request& request) {
+    change(charge, [&](CounterState& state, const limit::Terms& terms, const Request& request) {
       algorithm_of(terms).settle(state, terms, request, charge.request.now_ms, delta);
     });
   }
 }
 
 void MemoryStore::release(const ChargeSet& set) {
-  const Now now = this->now();
   for (const Charge& charge : set.charges()) {
     if (!charge.charged || charge.policy->terms.algorithm != AlgorithmKind::concurrency) continue;
-    change(charge, now, limit::algorithm(AlgorithmKind::concurrency).release);
+    change(charge, limit::algorithm(AlgorithmKind::concurrency).release);
   }
 }
 
 void MemoryStore::renew(const ChargeSet& set) {
-  const Now now = this->now();
   for (const Charge& charge : set.charges()) {
     if (!charge.charged || charge.policy->terms.algorithm != AlgorithmKind::concurrency) continue;
-    change(charge, now, limit::algorithm(AlgorithmKind::concurrency).renew);
+    change(charge, limit::algorithm(AlgorithmKind::concurrency).renew);
   }
 }
 

@@ -69,8 +69,8 @@ class MemoryStore final : public limit::CounterStore {
   limit::Request at(const limit::Charge& charge, const Now& now) const noexcept;
   // Applies a change to one counter, made if it is not there.
   template <class Change>
-  void change(const limit::Charge& charge, const Now& now, const Change& apply);
-  void take_seats(limit::ChargeSet& set, const Now& now, Seating& seating);
+  void change(const limit::Charge& charge, const Change& apply);
+  void take_seats(limit::ChargeSet& set, Seating& seating);
   void make_seat(const limit::Charge& charge, const Now& now, Seat& seat);
   void open(const limit::Charge& charge, const Hash128& key, const Now& now,
             limit::CounterState& state) const;
