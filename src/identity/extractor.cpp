@@ -6,6 +6,7 @@
 #include "base/string_map.hpp"
 #include "identity/addresses.hpp"
 #include "identity/api_keys.hpp"
+#include "identity/authentication.hpp"
 #include "identity/client_address.hpp"
 #include "identity/path_normal.hpp"
 #include "identity/path_table.hpp"
@@ -39,7 +40,8 @@ struct Extractor::Compiled {
   CidrTable regions;
   CidrTable exempt_blocks;
   ApiKeyTable keys;
-  std::vector<std::string> key_headers;  // every header that some source reads an API key from
+  Authenticator authenticator;
+  std::vector<std::string> key_headers;  // every header that an API key is read from
   PathTable apis;
   PathTable exempt_paths;
   std::vector<PathTable> classes;
@@ -57,12 +59,14 @@ Extractor::Compiled::Compiled(ExtractorOptions given)
       regions(blocks_of(options.regions)),
       exempt_blocks(options.exempt.blocks),
       keys(options.api_keys),
+      authenticator(options),
       apis(options.apis, options.paths),
       exempt_paths(options.exempt.paths, options.paths),
       names{"node", "caller", "user", "api", "ip", "class", "upstream", "tier", "region", "role"},
       has_class(!options.classes.empty()) {
   for (const ApiClass& each : options.classes) classes.emplace_back(each.patterns, options.paths);
   for (const std::string& caller : options.exempt.callers) exempt_callers.emplace(caller, true);
+  if (authenticator.checks_api_keys()) key_headers.push_back(options.auth.api_key_header);
   std::erase_if(options.dimensions, [](const DimensionOptions& d) { return d.index >= kMaxDimensions; });
   for (const DimensionOptions& each : options.dimensions) {
     names[each.index] = each.name;
@@ -85,6 +89,8 @@ class Extractor::Compiled::Pass {
     find_client(peer);
     find_path();
     find_api_and_class();
+    if (compiled_.authenticator.enabled() && out_.refusal == Refusal::none) check_credentials();
+    if (out_.refusal == Refusal::unauthenticated) return;
     for (const DimensionOptions& each : compiled_.options.dimensions) {
       if (!is_derived(each.index)) find_dimension(each);
     }
@@ -135,6 +141,49 @@ class Extractor::Compiled::Pass {
     return rest;
   }
 
+  // Whoever presents a credential that is not good is refused even where none is required: it must never turn
+  // into an anonymous request in silence.
+  void check_credentials() {
+    const Authenticator& door = compiled_.authenticator;
+    JwtOutcome token = door.token_of(head_);
+    if (token.fault != AuthFault::none) {
+      fail(token.fault, Credential::jwt);
+    } else if (token.claims != nullptr) {
+      claims_ = std::move(token.claims);
+      out_.proved = Credential::jwt;
+    }
+    if (door.checks_api_keys()) {
+      for (const std::string& header : compiled_.key_headers) check_key(header);
+    }
+    const Credential required = door.required(head_.method_text, out_.normal_path);
+    if (satisfies(out_.proved, required) || out_.refusal != Refusal::none) return;
+    if (out_.auth_fault == AuthFault::none) out_.auth_fault = AuthFault::missing;
+    refuse_credential(out_.auth_fault, failed_ == Credential::none ? required : failed_);
+  }
+
+  void check_key(std::string_view header) {
+    find_key(header);
+    if (key_ != nullptr) {
+      out_.proved = claims_ != nullptr ? Credential::any : Credential::api_key;
+    } else if (key_is_contradictory_) {
+      fail(AuthFault::contradictory, Credential::api_key);
+    } else if (key_is_presented_) {
+      fail(AuthFault::unknown_api_key, Credential::api_key);
+    }
+  }
+
+  void fail(AuthFault fault, Credential presented) {
+    if (out_.auth_fault != AuthFault::none) return;
+    out_.auth_fault = fault;
+    failed_ = presented;
+    if (compiled_.authenticator.refuses_invalid()) refuse_credential(fault, presented);
+  }
+
+  void refuse_credential(AuthFault fault, Credential asked) {
+    refuse(Refusal::unauthenticated, 401, reason_of(fault));
+    out_.challenge = challenge(fault, asked);
+  }
+
   void find_dimension(const DimensionOptions& wanted) {
     Reading reading;
     const Source* from = nullptr;
@@ -162,8 +211,8 @@ class Extractor::Compiled::Pass {
   // name may open the exempt lane.
   static bool is_vouched_for(const Source* source) {
     if (source == nullptr || source->trusted_only) return true;
-    return source->kind == SourceKind::api_key || source->kind == SourceKind::peer_address ||
-           source->kind == SourceKind::region;
+    return source->kind == SourceKind::api_key || source->kind == SourceKind::jwt ||
+           source->kind == SourceKind::peer_address || source->kind == SourceKind::region;
   }
 
   Reading read(const Source& source, std::string_view dimension_name) {
@@ -176,6 +225,8 @@ class Extractor::Compiled::Pass {
         return read_cookie(head_, source.name);
       case SourceKind::api_key:
         return read_key(source.name, dimension_name);
+      case SourceKind::jwt:
+        return read_claim(source.name);
       case SourceKind::peer_address:
         return {Reading::State::present, out_.identity.text(dimension::ip)};
       case SourceKind::region:
@@ -197,16 +248,30 @@ class Extractor::Compiled::Pass {
 
   // The dimension's attribute of the key that `header` carries.
   Reading read_key(std::string_view header, std::string_view dimension_name) {
-    if (header != key_header_) {
-      const Reading presented = read_header(head_, header);
-      key_header_ = header;
-      key_is_contradictory_ = presented.state == Reading::State::contradictory;
-      key_ = presented.state == Reading::State::present ? compiled_.keys.find(presented.text) : nullptr;
-    }
+    find_key(header);
     if (key_is_contradictory_) return {Reading::State::contradictory, {}};
     const std::string_view value = key_ == nullptr ? std::string_view() : attribute(*key_, dimension_name);
     if (value.empty()) return {};
     return {Reading::State::present, value};
+  }
+
+  void find_key(std::string_view header) {
+    if (header == key_header_) return;
+    const Reading presented = read_header(head_, header);
+    key_header_ = header;
+    key_is_contradictory_ = presented.state == Reading::State::contradictory;
+    key_is_presented_ = presented.state == Reading::State::present;
+    key_ = key_is_presented_ ? compiled_.keys.find(presented.text) : nullptr;
+  }
+
+  // A claim of another type than text or number is no reason to ask the next source, which anyone may write.
+  Reading read_claim(std::string_view name) {
+    const auto* claim = claims_ == nullptr ? nullptr : compiled_.authenticator.claim(*claims_, name);
+    if (claim == nullptr || claim->state == JwtClaims::State::absent) return {};
+    if (claim->state == JwtClaims::State::unusable) return {Reading::State::contradictory, {}};
+    Reading reading = read_text(claim->text);
+    if (reading.state == Reading::State::present) reading.text = scratch_.keep(reading.text);
+    return reading;
   }
 
   Reading read_any_key(std::string_view dimension_name) {
@@ -277,6 +342,9 @@ class Extractor::Compiled::Pass {
   std::string_view key_header_;
   const ApiKey* key_ = nullptr;
   bool key_is_contradictory_ = false;
+  bool key_is_presented_ = false;
+  std::shared_ptr<const JwtClaims> claims_;
+  Credential failed_ = Credential::none;  // what kind of credential auth_fault speaks of
   std::string_view marked_;
 };
 

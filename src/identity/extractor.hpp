@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a request head into an Identity (spec ID-1 to ID-5). Pure and immutable: never waits, safe from every
-// worker at once.
+// Turns a request head into an Identity (spec ID-1 to ID-6). Never waits, safe from every worker at once.
+// Immutable but for the memory of tokens that were verified.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>
@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "identity/auth_fault.hpp"
 #include "weir/http/message.hpp"
 #include "weir/identity/identity.hpp"
 #include "weir/identity/options.hpp"
@@ -25,18 +26,22 @@ enum class Refusal : std::uint8_t {
   none,
   bad_path,          // 400: %2F, %00, above the root, malformed escape
   missing_identity,  // the dimension's reject_status
+  unauthenticated,   // 401: no credential where one is required, or one that is not good
 };
 
 struct Extraction {
   Identity identity;
   Refusal refusal = Refusal::none;
   int refusal_status = 0;
-  std::string_view refusal_reason;  // short text for the client, names the dimension, no client data
-  Dimension missing_dimension = 0;  // of missing_identity
-  std::uint32_t missing = 0;        // bit d: dimension d was missing (anonymous, ip or reject): counted
-  std::string_view normal_path;     // ID-4
-  boost::asio::ip::address client;  // after trusted proxies
-  bool peer_trusted = false;        // the TCP peer is a trusted proxy
+  std::string_view refusal_reason;       // short text for the client, names the dimension, no client data
+  std::string_view challenge;            // of unauthenticated: the value of WWW-Authenticate
+  Dimension missing_dimension = 0;       // of missing_identity
+  std::uint32_t missing = 0;             // bit d: dimension d was missing (anonymous, ip or reject): counted
+  std::string_view normal_path;          // ID-4
+  boost::asio::ip::address client;       // after trusted proxies
+  bool peer_trusted = false;             // the TCP peer is a trusted proxy
+  Credential proved = Credential::none;  // `any`: both
+  AuthFault auth_fault = AuthFault::none;  // also where the configuration lets it pass: counted
 };
 
 class Extractor {

@@ -70,6 +70,12 @@ std::string_view take(std::string_view& rest, char separator) {
 
 }  // namespace
 
+Reading read_text(std::string_view text) {
+  Gathering gathering;
+  gathering.add(text);
+  return gathering.reading();
+}
+
 Reading read_header(const http::RequestHead& head, std::string_view name) {
   Gathering gathering;
   for (const http::Field& field : head.fields) {

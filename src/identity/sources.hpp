@@ -30,6 +30,9 @@ inline constexpr std::string_view kAddressMarker = "@ip:";
 // and for values that start with kAddressMarker. Views point into the head, or into `buffer` where an escape
 // had to be decoded. Linear in the size of the head.
 
+// A text that did not come from a field, judged by the same rules.
+Reading read_text(std::string_view text);
+
 // Several equal lines are one value.
 Reading read_header(const http::RequestHead& head, std::string_view name);
 

@@ -3,13 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "weir/base/clock.hpp"
 #include "weir/identity/identity.hpp"
 
 namespace weir::identity {
+
+class JwtKeys;
 
 enum class SourceKind : std::uint8_t {
   header,
@@ -18,6 +23,7 @@ enum class SourceKind : std::uint8_t {
   api_key,       // `name` is the header that carries the key; the value is the key entry's attribute
   peer_address,  // the client address (after trusted proxies), by prefix
   region,        // CIDR table look-up of the client address
+  jwt,           // `name` is the claim of the verified token; dots lead into nested objects
 };
 
 struct Source {
@@ -74,6 +80,43 @@ struct ApiKey {
   std::vector<std::pair<std::string, std::string>> attributes;  // dimension name -> value
 };
 
+enum class JwtAlgorithm : std::uint8_t { hs256, rs256, es256 };
+
+// How tokens are verified. Claims that sources name are kept, all others forgotten.
+struct JwtOptions {
+  std::shared_ptr<const JwtKeys> keys;  // null: no tokens are read
+  std::string header =
+      "Authorization";                 // there after the scheme Bearer; in any other field, that is optional
+  std::string issuer;                  // "": any
+  std::vector<std::string> audiences;  // empty: any; else one of them has to be in `aud`
+  std::int64_t leeway_ms = 60'000;     // for exp, nbf and iat, 0 .. 1 h
+  std::vector<JwtAlgorithm> algorithms{JwtAlgorithm::hs256, JwtAlgorithm::rs256, JwtAlgorithm::es256};
+};
+
+// What a request has to prove.
+enum class Credential : std::uint8_t { none, api_key, jwt, any };
+
+// What becomes of a request with a credential that is not good.
+enum class OnInvalid : std::uint8_t {
+  refuse,     // 401, also where none is required
+  anonymous,  // as if it carried none
+};
+
+struct CredentialRule {
+  PathPattern path;
+  Credential required = Credential::none;
+};
+
+// Proof of identity, before anything is counted (spec ID-6).
+struct AuthOptions {
+  std::string api_key_header;  // "": keys are looked up by sources only, and an unknown one is no fault
+  JwtOptions jwt;
+  Credential required = Credential::none;
+  std::vector<CredentialRule> by_path;  // the most specific rule counts; where none matches, `required`
+  OnInvalid on_invalid = OnInvalid::refuse;
+  const Clock* clock = &system_clock();
+};
+
 struct ExemptOptions {
   std::vector<std::string> callers;
   std::vector<Cidr> blocks;  // of the client address
@@ -91,6 +134,7 @@ struct ExtractorOptions {
   std::vector<ApiClass> classes;  // first match in order; a class without patterns takes the rest
   std::vector<RegionEntry> regions;
   std::vector<ApiKey> api_keys;
+  AuthOptions auth;
   ExemptOptions exempt;
   std::vector<std::string> asserted_headers;  // ID-5: removed from every client request (lower case)
 };
