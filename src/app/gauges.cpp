@@ -55,6 +55,8 @@ std::vector<SampleFamily> connection_families(const Workers& workers, const http
           of(&Stats::pauses)),
       one("weir_requests_in_flight", "Requests between their head and their last byte.", SampleKind::gauge,
           of(&Stats::in_flight)),
+      one("weir_tunnels_open", "Connections that switched protocols (WebSocket), open now.",
+          SampleKind::gauge, of(&Stats::open_tunnels)),
   };
 }
 

@@ -17,6 +17,7 @@ void parse_limits(Section& root, http::ServerOptions& server) {
   if (section.size("header_bytes", bytes, {1024, 64 * 1024})) server.header_bytes = bytes;
   if (section.size("target_bytes", bytes, {256, 64 * 1024})) server.target_bytes = bytes;
   section.size("body_bytes", server.body_bytes, {0, std::uint64_t{1} << 40});
+  section.size("body_min_rate", server.body_min_rate, {0, std::uint64_t{1} << 30});
   std::int64_t count = 0;
   if (section.count("header_count", count, {1, 1000})) server.header_count = static_cast<std::size_t>(count);
   if (section.count("connections", count, {1, 10'000'000})) {
@@ -41,6 +42,7 @@ void parse_client_limits(Section& root, Document& document) {
   section.duration_or_none("keep_alive", server.keep_alive_timeout, {kShortest, kLongest});
   section.duration_or_none("total", server.total_timeout, {kShortest, kLongest});
   section.duration_or_none("write", server.write_timeout, {kShortest, kLongest});
+  section.duration_or_none("tunnel_idle", server.tunnel_idle_timeout, {kShortest, kLongest});
   Milliseconds drain{document.drain_ms};
   section.duration("drain", drain, {Milliseconds{0}, kLongest});
   document.drain_ms = drain.count();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `upstreams` and `routes`: where requests go.
+#include <algorithm>
+
 #include "config/parse.hpp"
 
 namespace weir::config {
@@ -43,6 +45,21 @@ void parse_upstream_timeouts(Section& section, ClusterOptions& cluster) {
   timeout.finish();
 }
 
+// Protocol names are tokens; h2c would be HTTP/2 that nobody limits.
+void parse_upgrades(Section& section, ClusterOptions& cluster) {
+  std::vector<std::string> protocols;
+  if (!section.texts("upgrades", protocols)) return;
+  for (std::string& protocol : protocols) {
+    std::transform(protocol.begin(), protocol.end(), protocol.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    if (protocol == "h2c" || !is_name(protocol)) {
+      section.error("upgrades",
+                    "`" + protocol + "` is not a protocol to switch to; write one such as websocket");
+    }
+  }
+  cluster.upgrades = std::move(protocols);
+}
+
 // `attempts: 1` is what happens today; the budget of retries that never happen may be anything.
 void parse_retries(Section& section) {
   const Node* const node = section.find("retries");
@@ -76,6 +93,7 @@ void parse_upstream(const Entry& entry, Document& document, Context& context) {
   if (section.count("idle_connections", idle, {0, 100'000})) {
     cluster.idle_connections = static_cast<std::size_t>(idle);
   }
+  parse_upgrades(section, cluster);
   for (const std::string_view later : {"health", "breaker", "tls"}) section.not_supported(later, kNone);
   parse_retries(section);
   section.finish();
@@ -100,6 +118,8 @@ void parse_route(const Node& node, std::size_t index, Document& document, Contex
                                                 {"auxiliary", Criticality::auxiliary},
                                                 {"optional", Criticality::optional}};
   section.word("criticality", spec.route.criticality, words);
+  identity::Credential required = identity::Credential::none;
+  if (parse_credential(section, "auth", required)) spec.auth = required;
   section.finish();
   if (!has_path) return;
   const auto pattern = parse_pattern(spec.route.pattern, spec.at, section.path_of("path"), context);

@@ -76,7 +76,8 @@ json::array upstreams(const pipeline::Runtime& runtime) {
            {"idle", ms(cluster.idle_timeout)},
            {"total", ms(cluster.total_timeout)}}},
          {"keep_alive", ms(cluster.keep_alive)},
-         {"idle_connections", cluster.idle_connections}});
+         {"idle_connections", cluster.idle_connections},
+         {"upgrades", json::value_from(cluster.upgrades)}});
   }
   return out;
 }
@@ -87,6 +88,7 @@ json::object server_of(const http::ServerOptions& server, std::int64_t drain_ms)
             {"header_count", server.header_count},
             {"target_bytes", server.target_bytes},
             {"body_bytes", server.body_bytes},
+            {"body_min_rate", server.body_min_rate},
             {"connections", server.connections},
             {"connections_per_address", server.connections_per_address}}},
           {"timeouts",
@@ -95,6 +97,7 @@ json::object server_of(const http::ServerOptions& server, std::int64_t drain_ms)
             {"keep_alive", ms(server.keep_alive_timeout)},
             {"total", ms(server.total_timeout)},
             {"write", ms(server.write_timeout)},
+            {"tunnel_idle", ms(server.tunnel_idle_timeout)},
             {"drain", ms(drain_ms)}}}};
 }
 

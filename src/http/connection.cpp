@@ -87,7 +87,7 @@ Connection::Step Connection::read_more() {
     if (exchange_ == nullptr) {
       options_ = server_.options_;
       exchange_ = server_.exchanges_.take();
-      exchange_->attach({&stream_, &peer_, options_.get(), &server_.draining_});
+      exchange_->attach({&stream_, &peer_, options_.get(), &server_.draining_, &server_.stats_.open_tunnels});
     }
     if (!exchange_->has_bytes()) since_ms_ = server_.loop_.now_ms();
     exchange_->take_bytes({scratch.data(), *got});

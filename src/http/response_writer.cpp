@@ -69,6 +69,14 @@ void ResponseWriter::finish() {
   finished_ = true;
 }
 
+void ResponseWriter::switch_protocols(std::string_view field_lines) {
+  status_ = 101;
+  buffer_ += "HTTP/1.1 101 Switching Protocols\r\n";
+  buffer_ += field_lines;
+  buffer_ += "\r\n";
+  finished_ = true;
+}
+
 void ResponseWriter::sent(std::size_t bytes) noexcept {
   sent_ += bytes;
   if (sent_ < buffer_.size()) return;

@@ -33,6 +33,9 @@ class ResponseWriter {
   // A complete interim head, as it is.
   void append_interim(std::string_view head) { buffer_.append(head); }
 
+  // The head of a 101: the response is finished with it.
+  void switch_protocols(std::string_view field_lines);
+
   // What is to be sent, and how much of it was.
   std::string_view pending() const noexcept { return std::string_view(buffer_).substr(sent_); }
   void sent(std::size_t bytes) noexcept;

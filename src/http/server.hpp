@@ -39,7 +39,8 @@ struct ServerStats {
   std::atomic<std::uint64_t> rejected{0};  // closed at once: above the cap of their address
   std::atomic<std::uint64_t> pauses{0};    // times accepting stopped: at the cap, or out of descriptors
   std::atomic<std::int64_t> open_connections{0};
-  std::atomic<std::int64_t> in_flight{0};  // exchanges between head and last byte
+  std::atomic<std::int64_t> in_flight{0};     // exchanges between head and last byte
+  std::atomic<std::int64_t> open_tunnels{0};  // among them: connections that switched protocols
   std::atomic<std::uint64_t> requests{0};
   std::atomic<std::uint64_t> malformed{0};  // refused before they became an exchange
 };

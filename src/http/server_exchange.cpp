@@ -26,6 +26,7 @@ RequestParser::State ServerExchange::parse() {
 void ServerExchange::begin() {
   in_used_ = parser_.head_end();
   body_ = BodyReader(head_.framing);
+  pace_.begin(downstream_.options->body_min_rate, downstream_.options->body_idle_timeout.count());
   wants_continue_ = head_.expects_continue;
   started_ms_ = loop_.clock().monotonic_ms();
   writer_.begin({head_.method, head_.version_minor});
@@ -46,13 +47,13 @@ void ServerExchange::next() noexcept {
   parser_.reset();
   body_ = {};
   body_error_ = {};
-  received_ = 0;
+  received_ = tunnel_sent_ = 0;
   canceller_ = {};
   half_close_timer_.rest();
   total_timer_.rest();
   total_deadline_ms_ = 0;
   ending_ = Ending::complete;
-  waits_for_body_ = interrupted_ = wants_continue_ = client_gone_ = aborted_ = false;
+  waits_for_body_ = interrupted_ = wants_continue_ = client_gone_ = aborted_ = tunneled_ = false;
   writer_.release();
   writer_.begin({});
   arena_.release();
@@ -92,6 +93,7 @@ Result<std::string_view> ServerExchange::decode(char* data, std::size_t size, st
   consumed = piece.consumed;
   if (body_.broken()) return fail_body(Error::malformed_body);
   received_ += piece.bytes.size();
+  pace_.got(piece.bytes.size());
   if (received_ > downstream_.options->body_bytes) return fail_body(Error::body_too_large);
   return piece.bytes;
 }
@@ -127,14 +129,19 @@ Result<std::string_view> ServerExchange::try_body() {
 }
 
 awaitable<Result<std::string_view>> ServerExchange::read_body() {
+  std::int64_t idle_since_ms = 0;
   for (;;) {
     const Result<std::string_view> piece = try_body();
     if (piece || !net::would_block(piece.error())) co_return piece;
     send_continue();
-    const std::int64_t until = deadline(downstream_.options->body_idle_timeout);
+    const std::int64_t began_ms = loop_.now_ms();
+    if (idle_since_ms == 0) idle_since_ms = began_ms;
+    const std::int64_t until = body_deadline(idle_since_ms);
     waits_for_body_ = true;
-    const Wake wake = co_await downstream_.stream->wait(Interest::read, until);
+    Wake wake = co_await downstream_.stream->wait(Interest::read, until);
     waits_for_body_ = false;
+    pace_.waited(loop_.now_ms() - began_ms);
+    if (wake != Wake::canceled) wake = judge_wait(wake, idle_since_ms);
     if (interrupted_) {
       interrupted_ = false;
       co_return Error::interrupted;
@@ -150,7 +157,28 @@ awaitable<Result<std::string_view>> ServerExchange::read_body() {
   }
 }
 
+std::int64_t ServerExchange::body_deadline(std::int64_t idle_since_ms) const noexcept {
+  const auto idle = downstream_.options->body_idle_timeout.count();
+  const std::int64_t ends[] = {idle > 0 ? idle_since_ms + idle : 0, total_deadline_ms_,
+                               pace_.judges() ? loop_.now_ms() + pace_.left_ms() : 0};
+  std::int64_t first = 0;
+  for (const std::int64_t end : ends) {
+    if (end != 0 && (first == 0 || end < first)) first = end;
+  }
+  return first;
+}
+
+// What the end of a wait for body bytes means once the body's pace is considered.
+Wake ServerExchange::judge_wait(Wake wake, std::int64_t idle_since_ms) noexcept {
+  if (pace_.too_slow()) return Wake::timed_out;
+  if (wake != Wake::timed_out) return wake;
+  const auto idle = downstream_.options->body_idle_timeout.count();
+  const bool is_idle = idle > 0 && loop_.now_ms() - idle_since_ms >= idle;
+  return is_idle || total_time_is_over() ? Wake::timed_out : Wake::ready;
+}
+
 void ServerExchange::interrupt_body() {
+  if (tunnel_ != nullptr) return tunnel_->stop();
   if (!waits_for_body_) return;
   interrupted_ = true;
   downstream_.stream->nudge();

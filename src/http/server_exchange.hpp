@@ -5,14 +5,17 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <memory_resource>
 #include <string>
 
+#include "http/body_pace.hpp"
 #include "http/body_reader.hpp"
 #include "http/exchange_pool.hpp"
 #include "http/request_parser.hpp"
 #include "http/response_writer.hpp"
+#include "http/tunnel.hpp"
 #include "net/listening_socket.hpp"
 #include "net/stream.hpp"
 #include "weir/http/error.hpp"
@@ -29,6 +32,7 @@ class ServerExchange final : public Exchange {
     const net::PeerAddress* peer = nullptr;
     const ServerOptions* options = nullptr;
     const bool* draining = nullptr;
+    std::atomic<std::int64_t>* open_tunnels = nullptr;
   };
 
   ServerExchange(net::EventLoop& loop, ExchangePool& pool);
@@ -74,6 +78,8 @@ class ServerExchange final : public Exchange {
   void append_body(std::string_view bytes) override { writer_.append(bytes); }
   void finish_body() override { writer_.finish(); }
   boost::asio::awaitable<Result<void>> flush() override;
+  boost::asio::awaitable<Ending> tunnel(std::string_view field_lines, net::Stream& upstream,
+                                        std::string_view early) override;
   void abort() noexcept override;
   bool response_started() const noexcept override { return writer_.status() != 0; }
   void set_canceller(Canceller canceller) override;
@@ -81,7 +87,7 @@ class ServerExchange final : public Exchange {
   bool client_gone() const noexcept override { return client_gone_; }
   int status() const noexcept override { return writer_.status(); }
   std::uint64_t bytes_received() const noexcept override { return received_; }
-  std::uint64_t bytes_sent() const noexcept override { return writer_.body_bytes(); }
+  std::uint64_t bytes_sent() const noexcept override { return writer_.body_bytes() + tunnel_sent_; }
   Ending ending() const noexcept override { return ending_; }
 
  private:
@@ -96,11 +102,14 @@ class ServerExchange final : public Exchange {
   void send_continue() noexcept;
   Result<void> try_flush() noexcept;
   std::int64_t deadline(std::chrono::milliseconds limit) const noexcept;
+  std::int64_t body_deadline(std::int64_t idle_since_ms) const noexcept;
   bool total_time_is_over() const noexcept;
   ResponseWriter::Persistence persistence_now() const noexcept;
   void build_reply(int status, const LocalReply& reply, ResponseWriter::Persistence wanted);
   boost::asio::awaitable<void> drain_rest();
   boost::asio::awaitable<void> linger();
+  net::Wake judge_wait(net::Wake wake, std::int64_t idle_since_ms) noexcept;
+  void end_tunnel(const Tunnel& tunnel, Tunnel::End end) noexcept;
   void on_client_event();
   void on_half_close_timer();
   void on_total_timer();
@@ -117,8 +126,11 @@ class ServerExchange final : public Exchange {
   RequestParser parser_;
   RequestHead head_;
   BodyReader body_;
+  BodyPace pace_;
   error_code body_error_;
   std::uint64_t received_ = 0;
+  std::uint64_t tunnel_sent_ = 0;
+  Tunnel* tunnel_ = nullptr;  // open
   std::int64_t started_ms_ = 0;
   std::int64_t total_deadline_ms_ = 0;  // 0: none
 
@@ -135,6 +147,7 @@ class ServerExchange final : public Exchange {
   bool wants_continue_ = false;
   bool client_gone_ = false;
   bool aborted_ = false;
+  bool tunneled_ = false;
 
   std::array<std::byte, 1024> arena_first_;
   std::pmr::monotonic_buffer_resource arena_{arena_first_.data(), arena_first_.size()};

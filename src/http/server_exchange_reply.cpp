@@ -104,6 +104,7 @@ void ServerExchange::abort() noexcept {
 
 bool ServerExchange::settled() const noexcept {
   const bool answered = !aborted_ && !client_gone_ && writer_.finished() && writer_.pending().empty();
+  if (tunneled_) return answered;
   const bool read = body_.done() && !body_error_;
   // Closing over unread bytes needs care: see linger().
   return answered && read && (persistence_ == Persistence::keep_alive || !downstream_.stream->may_read());

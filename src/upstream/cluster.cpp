@@ -102,6 +102,13 @@ awaitable<ForwardResult> Cluster::forward(http::Exchange& exchange, const Forwar
 awaitable<ForwardResult> Cluster::run(std::shared_ptr<Cluster> self, http::Exchange& exchange,
                                       const ForwardPlan& plan) {
   Forward forward(std::move(self), exchange, plan);
+  if (ends_here(exchange.request())) {
+    http::LocalReply reply;
+    reply.status = 200;
+    reply.field_lines = plan.response_fields;
+    co_await exchange.reply(reply);
+    co_return std::move(forward.result);
+  }
   forward.choose();
   ForwardError error = ForwardError::no_endpoint;
   if (forward.endpoint != nullptr) {

@@ -2,11 +2,13 @@
 #include "upstream/message_heads.hpp"
 
 #include <charconv>
+#include <optional>
 
 #include "http/chunk_encoder.hpp"
 #include "http/date.hpp"
 #include "http/field_filter.hpp"
 #include "http/response_writer.hpp"
+#include "upstream/upgrade.hpp"
 
 namespace weir::upstream {
 namespace {
@@ -42,20 +44,38 @@ bool is_rewritten(std::string_view name) noexcept {
   }
 }
 
+// How often an OPTIONS request may still be forwarded; nothing if it does not say, or not in a number.
+std::optional<std::uint32_t> max_forwards(const http::RequestHead& head) noexcept {
+  if (head.method != http::Method::options) return {};
+  const http::Field* field = head.find("max-forwards");
+  if (field == nullptr) return {};
+  std::uint32_t count = 0;
+  const char* end = field->value.data() + field->value.size();
+  const auto parsed = std::from_chars(field->value.data(), end, count);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return {};
+  return count;
+}
+
 }  // namespace
 
+bool ends_here(const http::RequestHead& head) noexcept {
+  return max_forwards(head) == std::uint32_t{0};
+}
+
 void append_request_head(std::string& out, const http::RequestHead& head, const ForwardPlan& plan,
-                         std::string_view fallback_host) {
+                         const Destination& destination) {
   out += head.method_text;
   out += ' ';
   out += plan.request_target;
   out += " HTTP/1.1\r\nHost: ";
-  out += head.authority.empty() ? fallback_host : head.authority;
+  out += head.authority.empty() ? destination.fallback_host : head.authority;
   out += "\r\n";
   const http::FieldFilter filter(head.fields);
+  const auto forwards = max_forwards(head);
   for (const http::Field& field : head.fields) {
     const bool stays = is_rewritten(field.name) || filter.ends_here(field.name) ||
-                       is_listed(plan.remove_request_fields, field.name);
+                       is_listed(plan.remove_request_fields, field.name) ||
+                       (forwards && iequals(field.name, "max-forwards"));
     if (!stays) append_field(out, field);
   }
   if (head.framing.kind == http::BodyKind::chunked) {
@@ -65,6 +85,12 @@ void append_request_head(std::string& out, const http::RequestHead& head, const 
     http::append_number(out, head.framing.length);
     out += "\r\n";
   }
+  if (forwards && *forwards > 0) {
+    out += "Max-Forwards: ";
+    http::append_number(out, *forwards - 1);
+    out += "\r\n";
+  }
+  if (!destination.upgrade.empty()) append_upgrade(out, destination.upgrade);
   out += "Via: 1.1 weir\r\n";
   out += plan.request_fields;
   out += "\r\n";

@@ -13,9 +13,18 @@
 
 namespace weir::upstream {
 
-// Appends the whole request head. `fallback_host` is used where an HTTP/1.0 client sent none.
+// Where a request goes, beside what the plan says.
+struct Destination {
+  std::string_view fallback_host;  // where an HTTP/1.0 client sent no Host
+  std::string_view upgrade;        // the protocol to switch to, "" if none
+};
+
+// Appends the whole request head. OPTIONS carries a Max-Forwards of one less.
 void append_request_head(std::string& out, const http::RequestHead& head, const ForwardPlan& plan,
-                         std::string_view fallback_host);
+                         const Destination& destination);
+
+// Max-Forwards of an OPTIONS request is 0: it is to be answered here (RFC 9110 7.6.2).
+bool ends_here(const http::RequestHead& head) noexcept;
 
 struct Cost {
   std::uint64_t value = 0;

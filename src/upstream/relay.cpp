@@ -5,6 +5,7 @@
 
 #include "base/stopwatch.hpp"
 #include "http/chunk_encoder.hpp"
+#include "upstream/upgrade.hpp"
 #include "weir/http/error.hpp"
 
 namespace weir::upstream {
@@ -34,7 +35,8 @@ void Relay::begin(http::Exchange& exchange, const ForwardPlan& plan, const Clust
   exchange_ = &exchange;
   plan_ = &plan;
   options_ = &options;
-  append_request_head(out_, exchange.request(), plan, endpoint_name);
+  upgrade_ = wanted_upgrade(exchange.request(), options.upgrades);
+  append_request_head(out_, exchange.request(), plan, {endpoint_name, upgrade_});
   if (options.total_timeout.count() > 0) total_timer_.arm(loop_.now_ms() + options.total_timeout.count());
   on_body_piece(exchange.take_buffered_body());
   exchange.set_canceller({[](void* self) { static_cast<Relay*>(self)->on_client_gone(); }, this});
@@ -51,6 +53,7 @@ void Relay::end() noexcept {
   shrink(partial_, kKeptBytes);
   interim_.clear();
   fields_.clear();
+  upgrade_ = {};
   out_sent_ = 0;
   parser_.reset();
   body_ = {};
@@ -61,7 +64,7 @@ void Relay::end() noexcept {
   error_ = ForwardError::none;
   replayable_ = true;
   wrote_ = answered_ = head_done_ = response_done_ = upload_done_ = upload_stopped_ = false;
-  stray_bytes_ = canceled_ = timed_out_ = unparsed_ = false;
+  switched_ = stray_bytes_ = canceled_ = timed_out_ = unparsed_ = false;
 }
 
 awaitable<ForwardError> Relay::run() {
@@ -81,6 +84,12 @@ awaitable<ForwardError> Relay::run() {
       const Result<void> sent = co_await exchange_->send_interim(interim_);
       interim_.clear();
       if (!sent) fail(ForwardError::client_gone);
+    } else if (step == Step::tunnel) {
+      total_timer_.rest();
+      net::Stream& wire = *stream_;
+      const http::Ending ending = co_await exchange_->tunnel(fields_, wire, partial_);
+      on_tunnel_end(ending);
+      break;
     } else {
       const Result<void> sent = co_await exchange_->flush();
       if (!sent) fail(ForwardError::client_gone);
@@ -98,14 +107,16 @@ Relay::Step Relay::next_step() {
   while (error_ == ForwardError::none) {
     if (canceled_) {
       fail(why_canceled());
+    } else if (switched_) {
+      return Step::tunnel;
     } else if (!interim_.empty()) {
       return Step::interim;
     } else if (unparsed_) {
       unparsed_ = false;
       take_response_bytes(nullptr, 0);
-      if (head_done_) return Step::flush;
+      if (head_done_ && !switched_) return Step::flush;
     } else if (stream_->may_read() && read_response()) {
-      if (head_done_ && error_ == ForwardError::none) return Step::flush;
+      if (head_done_ && !switched_ && error_ == ForwardError::none) return Step::flush;
     } else {
       write_request();
       const bool wants_body = out_sent_ == out_.size() && !upload_done_ && !upload_stopped_;
@@ -145,7 +156,7 @@ void Relay::take_response_bytes(char* data, std::size_t size) {
     size = partial_.size();
   }
   std::size_t used = 0;
-  while (interim_.empty() && error_ == ForwardError::none) {
+  while (interim_.empty() && !switched_ && error_ == ForwardError::none) {
     const auto state = parser_.parse({data + used, size - used}, exchange_->request().method, head_);
     if (state == http::ResponseParser::State::refused) return fail(ForwardError::bad_response);
     if (state == http::ResponseParser::State::incomplete) break;
@@ -157,21 +168,40 @@ void Relay::take_response_bytes(char* data, std::size_t size) {
     }
     take_interim();
   }
-  // A head in pieces, or what follows an interim response that has to be passed on first.
+  // A head in pieces, what follows an interim response that has to be passed on first, or a tunnel's bytes.
   unparsed_ = !interim_.empty() && used < size;
   partial_ = std::string(data + used, size - used);
 }
 
-// 100 was answered by the gateway already; 101 was not asked for, since Upgrade is never sent.
+// 100 was answered by the gateway already.
 void Relay::take_interim() {
-  if (head_.status == 101 || ++interims_ > kMaxInterim) return fail(ForwardError::bad_response);
+  if (head_.status == 101) return switch_protocols();
+  if (++interims_ > kMaxInterim) return fail(ForwardError::bad_response);
   if (head_.status != 100) append_interim_head(interim_, head_);
 }
 
-void Relay::start_response() {
+// Until an upstream says yes to what the client asked for, every byte is HTTP.
+void Relay::switch_protocols() {
+  if (!request_is_sent() || !accepts_upgrade(head_, upgrade_)) return fail(ForwardError::bad_response);
+  take_head();
+  append_upgrade(fields_, upgrade_);
+  switched_ = true;
+}
+
+// What became of a tunnel is the upstream's fault only if its connection broke.
+void Relay::on_tunnel_end(http::Ending ending) noexcept {
+  if (ending == http::Ending::upstream_failed) fail(ForwardError::reset);
+  if (ending == http::Ending::client_gone) fail(ForwardError::client_gone);
+}
+
+void Relay::take_head() {
   head_done_ = true;
   if (sent_us_ != 0) response_us_ = monotonic_us() - sent_us_;
   cost_ = append_response_fields(fields_, head_, *plan_, loop_.clock().wall_ms());
+}
+
+void Relay::start_response() {
+  take_head();
   http::Framing framing = head_.framing;
   body_ = http::BodyReader(head_.bodiless ? http::Framing() : framing);
   exchange_->start_response(head_.status, head_.reason, fields_, framing);
@@ -301,8 +331,8 @@ void Relay::rewind() noexcept {
 }
 
 bool Relay::connection_is_clean() const noexcept {
-  return error_ == ForwardError::none && response_done_ && head_.keep_alive && request_is_sent() &&
-         !upload_stopped_ && !stray_bytes_ && body_.kind() != BodyKind::until_close;
+  return error_ == ForwardError::none && response_done_ && upgrade_.empty() && head_.keep_alive &&
+         request_is_sent() && !upload_stopped_ && !stray_bytes_ && body_.kind() != BodyKind::until_close;
 }
 
 }  // namespace weir::upstream

@@ -59,13 +59,16 @@ class Relay {
   std::int64_t response_us() const noexcept { return response_us_; }
 
  private:
-  enum class Step : std::uint8_t { flush, interim, body, upstream, finished };
+  enum class Step : std::uint8_t { flush, interim, body, upstream, tunnel, finished };
 
   Step next_step();
   bool read_response();
   void take_response_bytes(char* data, std::size_t size);
   void take_interim();
+  void take_head();
   void start_response();
+  void switch_protocols();
+  void on_tunnel_end(http::Ending ending) noexcept;
   void take_body(char* data, std::size_t size);
   void on_upstream_end(bool clean) noexcept;
   void write_request();
@@ -89,6 +92,7 @@ class Relay {
   std::string partial_;  // of a response head that came in pieces
   std::string interim_;
   std::string fields_;
+  std::string_view upgrade_;  // the protocol that was asked for, "" if none
   http::ResponseParser parser_;
   http::ResponseHead head_;
   http::BodyReader body_;
@@ -104,6 +108,7 @@ class Relay {
   bool wrote_ = false;      // a byte left
   bool answered_ = false;   // a response byte came
   bool head_done_ = false;
+  bool switched_ = false;  // by a 101: what follows is not HTTP
   bool response_done_ = false;
   bool upload_done_ = false;     // the request's last byte is in out_, or sent
   bool upload_stopped_ = false;  // the upstream takes no more

@@ -29,7 +29,7 @@ TEST(RequestHead, IsBuiltAnewFromWhatWasParsed) {
   plan.request_fields = "X-Request-Id: 1\r\n";
   plan.remove_request_fields = &removed;
   std::string out;
-  append_request_head(out, head, plan, "fallback:1");
+  append_request_head(out, head, plan, {"fallback:1", ""});
   EXPECT_EQ(out,
             "POST /a?b HTTP/1.1\r\nHost: a.test\r\nAccept: */*\r\naccept: text/*\r\nContent-Length: 12\r\n"
             "Via: 1.1 weir\r\nX-Request-Id: 1\r\n\r\n");
@@ -42,7 +42,7 @@ TEST(RequestHead, ChunkedStaysChunkedAndAMissingHostIsFilledIn) {
   ForwardPlan plan;
   plan.request_target = "/";
   std::string out;
-  append_request_head(out, head, plan, "fallback:1");
+  append_request_head(out, head, plan, {"fallback:1", ""});
   EXPECT_EQ(out, "GET / HTTP/1.1\r\nHost: fallback:1\r\nTransfer-Encoding: chunked\r\nVia: 1.1 weir\r\n\r\n");
 }
 

@@ -12,6 +12,10 @@
 #include "weir/base/result.hpp"
 #include "weir/http/message.hpp"
 
+namespace weir::net {
+class Stream;
+}
+
 namespace weir::http {
 
 // A response the gateway makes itself. Field lines are complete ("Name: value\r\n"), already escaped.
@@ -72,6 +76,14 @@ class Exchange {
   virtual void finish_body() = 0;
   // Sends everything buffered: one non-blocking send, waiting only if the client reads slowly.
   virtual boost::asio::awaitable<Result<void>> flush() = 0;
+  // Switches protocols: sends a 101 with `field_lines` (Upgrade and Connection among them), then passes bytes
+  // both ways between the client and `upstream` as they are until the tunnel ends; the client's connection is
+  // closed then, `upstream` is left to the caller. `early`: what the upstream had sent behind its 101; what
+  // the client had sent behind its request goes first by itself. Time limits but
+  // ServerOptions::tunnel_idle_timeout do not apply. interrupt_body() ends it. Returns ending(). Call once,
+  // instead of the calls above.
+  virtual boost::asio::awaitable<Ending> tunnel(std::string_view field_lines, net::Stream& upstream,
+                                                std::string_view early) = 0;
   // The response cannot be completed: the client must be able to tell (reset or close, no last chunk).
   virtual void abort() noexcept = 0;
 
@@ -93,8 +105,8 @@ class Exchange {
 
   // --- facts for logs and metrics ------------------------------------------------------------------------
   virtual int status() const noexcept = 0;                    // sent, 0 if none
-  virtual std::uint64_t bytes_received() const noexcept = 0;  // body
-  virtual std::uint64_t bytes_sent() const noexcept = 0;      // body
+  virtual std::uint64_t bytes_received() const noexcept = 0;  // body, or through the tunnel
+  virtual std::uint64_t bytes_sent() const noexcept = 0;      // body, or through the tunnel
   virtual Ending ending() const noexcept = 0;
 };
 

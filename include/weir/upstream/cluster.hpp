@@ -33,6 +33,8 @@ struct ClusterOptions {
   std::chrono::milliseconds total_timeout{0};
   std::chrono::milliseconds keep_alive{50000};  // pooled connections are closed when idle that long
   std::size_t idle_connections = 256;           // kept per endpoint and worker
+  // Protocols that a client may switch to (Upgrade), lower case. Never h2c: that would be HTTP nobody checks.
+  std::vector<std::string> upgrades{"websocket"};
   bool operator==(const ClusterOptions&) const = default;
 };
 
