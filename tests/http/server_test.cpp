@@ -138,6 +138,20 @@ TEST_F(ServerTest, ARefusalReachesAClientThatIsStillSending) {
   EXPECT_EQ(answer.field("Connection"), "close");
 }
 
+// A client that writes all before it reads, and then takes its time: the answer came long before the reset.
+TEST_F(ServerTest, ARefusalReachesAClientThatReadsLate) {
+  start();
+  RawClient client(worker_->port());
+  const std::string body(10 << 20, 'x');
+  (void)client.send("POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) +
+                    "\r\n\r\n" + body);
+  EXPECT_TRUE(test::eventually([this] { return worker_->server().idle(); }));
+  const auto answer = client.read();
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_EQ(answer.body, "no");
+  EXPECT_TRUE(answer.complete);
+}
+
 TEST_F(ServerTest, AShortRestOfTheBodyIsReadAndTheConnectionKept) {
   start();
   RawClient client(worker_->port());

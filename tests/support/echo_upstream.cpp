@@ -37,6 +37,10 @@ bool EchoUpstream::Wire::send(std::string_view bytes) {
   return true;
 }
 
+void EchoUpstream::Wire::half_close() {
+  ::shutdown(descriptor_, SHUT_WR);
+}
+
 void EchoUpstream::Wire::reset() {
   const linger hard{1, 0};
   ::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);

@@ -33,6 +33,7 @@ class EchoUpstream {
     // Reads the body that belongs to the head.
     bool read_body(Request& request);
     std::string read_some();  // "" at the end or on reset
+    void half_close();        // sends no more, still reads
     void reset();             // closes so that the peer sees a reset
     int served = 0;           // requests answered on this connection
 

@@ -26,6 +26,26 @@ using Request = EchoUpstream::Request;
 using Wire = EchoUpstream::Wire;
 using namespace std::chrono_literals;
 
+// Sanitizers keep freed memory aside, which says nothing about ours.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr long kGrowthKib = 1 << 20;
+#else
+constexpr long kGrowthKib = 16 * 1024;
+#endif
+
+inline long resident_kib() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    if (word == "VmRSS:") {
+      long kib = 0;
+      status >> kib;
+      return kib;
+    }
+  }
+  return 0;
+}
+
 class ForwardingHandler final : public http::Handler {
  public:
   explicit ForwardingHandler(net::EventLoop& loop) : forwarders(loop) {}
@@ -40,9 +60,20 @@ class ForwardingHandler final : public http::Handler {
     const ForwardResult result = co_await forwarder->forward(exchange, plan);
     const std::lock_guard lock(mutex_);
     results_.push_back(result);
+    last_ = {exchange.status(), exchange.bytes_received(), exchange.bytes_sent(), exchange.ending()};
   }
   void refused(int, std::string_view) noexcept override {}
 
+  struct Facts {
+    int status = 0;
+    std::uint64_t bytes_in = 0;
+    std::uint64_t bytes_out = 0;
+    http::Ending ending = http::Ending::complete;
+  };
+  Facts last_facts() {
+    const std::lock_guard lock(mutex_);
+    return last_;
+  }
   std::size_t count() {
     const std::lock_guard lock(mutex_);
     return results_.size();
@@ -57,6 +88,7 @@ class ForwardingHandler final : public http::Handler {
  private:
   std::mutex mutex_;
   std::vector<ForwardResult> results_;
+  Facts last_;
 };
 
 class ForwardTest : public ::testing::Test {

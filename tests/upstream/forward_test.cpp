@@ -63,26 +63,6 @@ TEST_F(ForwardTest, BodiesAreChunkedBothWays) {
   EXPECT_EQ(upstream.seen().at(0).field("X-Evil"), "");
 }
 
-// Sanitizers keep freed memory aside, which says nothing about ours.
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr long kGrowthKib = 1 << 20;
-#else
-constexpr long kGrowthKib = 16 * 1024;
-#endif
-
-long resident_kib() {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  while (status >> word) {
-    if (word == "VmRSS:") {
-      long kib = 0;
-      status >> kib;
-      return kib;
-    }
-  }
-  return 0;
-}
-
 TEST_F(ForwardTest, SixtyFourMebibytesPassBothWaysInBoundedMemory) {
   constexpr std::size_t kSize = 64 << 20;
   // An upstream that keeps nothing: it counts, and answers with as much.
