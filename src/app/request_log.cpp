@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/request_log.hpp"
 
+#include <array>
 #include <ctime>
+
+#include "telemetry/log.hpp"
 
 namespace weir::app {
 namespace {
@@ -27,6 +30,17 @@ void RequestLog::malformed(int status, std::string_view) noexcept {
 
 void RequestLog::identity_missing(std::string_view dimension, std::string_view policy) noexcept {
   metrics_.identity_missing(dimension, policy);
+}
+
+void RequestLog::authentication_failed(std::string_view reason) noexcept {
+  metrics_.authentication_failed(reason);
+  // A client that has not logged in yet is no event; one line per other cause and interval.
+  if (reason == "missing") return;
+  std::array<char, 64> cause{"auth."};
+  const std::size_t start = std::string_view(cause.data()).size();
+  const std::size_t size = reason.copy(cause.data() + start, cause.size() - start);
+  telemetry::log_limited(telemetry::LogLevel::warn, {cause.data(), start + size},
+                         "a credential was not accepted");
 }
 
 void RequestLog::held(int change) noexcept {

@@ -25,6 +25,7 @@ class RequestLog final : public pipeline::RequestSink {
   void finished(const telemetry::RequestRecord& record) noexcept override;
   void malformed(int status, std::string_view reason) noexcept override;
   void identity_missing(std::string_view dimension, std::string_view policy) noexcept override;
+  void authentication_failed(std::string_view reason) noexcept override;
   void held(int change) noexcept override;
 
   // Hands over what is buffered, and notes how busy and how late this worker is. `late_us`: how late the

@@ -64,6 +64,35 @@ std::vector<std::string> proxy_headers(const Document& document) {
   return trusted;
 }
 
+// Only where some route asks for something else are requests looked up by path once more.
+identity::AuthOptions compile_auth(const Document& document) {
+  identity::AuthOptions options = document.auth;
+  const auto& routes = document.routes;
+  const bool differs = std::any_of(routes.begin(), routes.end(), [&](const RouteSpec& route) {
+    return route.auth.value_or(options.required) != options.required;
+  });
+  if (!differs) return options;
+  for (const RouteSpec& route : routes) {
+    options.by_path.push_back({route.pattern, route.auth.value_or(options.required)});
+  }
+  return options;
+}
+
+// Fields that upstreams do not get to see with `auth.forward: false`.
+std::vector<std::string> credential_headers(const Document& document) {
+  std::vector<std::string> names;
+  if (document.forward_credentials) return names;
+  if (document.auth.jwt.keys != nullptr) names.push_back(lower(document.auth.jwt.header));
+  if (document.auth.api_key_header.empty()) return names;
+  names.push_back(lower(document.auth.api_key_header));
+  for (const DimensionSpec& one : document.dimensions) {
+    for (const identity::Source& source : one.options.from) {
+      if (source.kind == identity::SourceKind::api_key) names.push_back(lower(source.name));
+    }
+  }
+  return names;
+}
+
 identity::ExtractorOptions compile_identity(const Document& document, const std::vector<QuotaPath>& paths) {
   identity::ExtractorOptions options;
   options.node = document.node.value;
@@ -76,6 +105,7 @@ identity::ExtractorOptions compile_identity(const Document& document, const std:
   for (const ClassSpec& one : document.classes) options.classes.push_back(one.options);
   options.regions = document.regions;
   options.api_keys = document.api_keys;
+  options.auth = compile_auth(document);
   options.exempt = document.quotas.exempt;
   return options;
 }
@@ -111,6 +141,10 @@ void fill_routes(const Document& document, pipeline::Runtime& runtime) {
 void fill_removed_fields(const Document& document, pipeline::Runtime& runtime) {
   runtime.removed_from_trusted = identity::fields_to_remove({}).from_trusted;
   runtime.removed_from_others = identity::fields_to_remove(proxy_headers(document)).from_others;
+  for (const std::string& name : credential_headers(document)) {
+    runtime.removed_from_trusted.push_back(name);
+    runtime.removed_from_others.push_back(name);
+  }
   std::vector<std::string>& responses = runtime.removed_from_responses;
   if (document.answers.upstream_fields == pipeline::UpstreamFields::strip) {
     responses = pipeline::rate_limit_field_names();

@@ -108,6 +108,7 @@ struct RouteSpec {
   Position at;
   std::string path;
   Position upstream_at;
+  std::optional<identity::Credential> auth;  // none: as everywhere
 };
 
 struct ClassSpec {
@@ -136,6 +137,9 @@ struct Document {
   std::vector<ClassSpec> classes;
   std::vector<identity::RegionEntry> regions;
   std::vector<identity::ApiKey> api_keys;
+  identity::AuthOptions auth;  // without by_path, which the compiler adds
+  Position auth_at;            // of auth.required, if it is written
+  bool forward_credentials = true;
   std::vector<upstream::ClusterOptions> clusters;
   std::map<std::string, Position> cluster_positions;
   std::vector<RouteSpec> routes;

@@ -20,6 +20,7 @@ void parse_answers(Section& root, Document& document);
 void parse_log(Section& root, Document& document);
 void parse_identity(Section& root, Document& document);
 void parse_auth(Section& root, Document& document);
+void parse_jwt(Section& auth, Document& document);
 void parse_classes(Section& root, Document& document);
 void parse_upstreams(Section& root, Document& document);
 void parse_routes(Section& root, Document& document);
@@ -35,6 +36,8 @@ std::vector<KeyedLimit> parse_keyed_limits(const Node& node, const std::string& 
 
 // A secret from a file: its first line. Reports a missing or empty file at `key`.
 bool read_secret_file(Section& section, std::string_view key, const std::string& weir_file, std::string& out);
+// none, api_key, jwt or any; as Section's own functions do.
+bool parse_credential(Section& section, std::string_view key, identity::Credential& out);
 // A path pattern, reported at `at` if it is none.
 std::optional<identity::PathPattern> parse_pattern(const std::string& text, Position at,
                                                    const std::string& path, Context& context);

@@ -11,8 +11,6 @@ namespace weir::config {
 
 namespace {
 
-constexpr std::string_view kNone[] = {"none"};
-
 bool is_sha256(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
@@ -77,13 +75,37 @@ std::optional<identity::PathPattern> parse_pattern(const std::string& text, Posi
   return pattern;
 }
 
+bool parse_credential(Section& section, std::string_view key, identity::Credential& out) {
+  using identity::Credential;
+  static constexpr Word<Credential> words[] = {{"none", Credential::none},
+                                               {"api_key", Credential::api_key},
+                                               {"jwt", Credential::jwt},
+                                               {"any", Credential::any}};
+  return section.word(key, out, words);
+}
+
 void parse_auth(Section& root, Document& document) {
   const Node* const node = root.find("auth");
   if (node == nullptr) return;
   Section section(*node, "auth", root.context());
+  document.auth_at = root.at("auth");
+  identity::AuthOptions& options = document.auth;
+  std::string header = "X-Api-Key";
+  if (section.text("header", header) && !is_token(header)) {
+    section.error("header", "is not a name that HTTP allows for a field");
+  }
   std::string name;
-  if (section.text("api_keys_file", name)) read_key_file(section, name, document);
-  section.not_supported("jwt", kNone);
+  if (section.text("api_keys_file", name)) {
+    read_key_file(section, name, document);
+    options.api_key_header = header;
+  }
+  parse_jwt(section, document);
+  if (parse_credential(section, "required", options.required)) document.auth_at = section.at("required");
+  using identity::OnInvalid;
+  static constexpr Word<OnInvalid> words[] = {{"refuse", OnInvalid::refuse},
+                                              {"anonymous", OnInvalid::anonymous}};
+  section.word("on_invalid", options.on_invalid, words);
+  section.boolean("forward", document.forward_credentials);
   section.finish();
 }
 

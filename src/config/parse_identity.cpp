@@ -47,7 +47,8 @@ bool trusted_only(Section& item) {
 // One item of `from`: `peer`, `region`, or {header: X, trust: proxies} and the like.
 std::optional<Source> parse_source(const Node& node, const std::string& path, Context& context) {
   constexpr std::string_view forms =
-      "needs one of {header: NAME}, {query: NAME}, {cookie: NAME}, {api_key: HEADER}, peer or region";
+      "needs one of {header: NAME}, {query: NAME}, {cookie: NAME}, {api_key: HEADER}, {jwt: CLAIM}, peer or "
+      "region";
   if (node.kind == Node::Kind::scalar && node.text == "peer")
     return Source{SourceKind::peer_address, "", false};
   if (node.kind == Node::Kind::scalar && node.text == "region") return Source{SourceKind::region, "", false};
@@ -56,10 +57,11 @@ std::optional<Source> parse_source(const Node& node, const std::string& path, Co
     return std::nullopt;
   }
   Section item(node, path, context);
-  constexpr std::array<std::pair<std::string_view, SourceKind>, 4> kinds{{{"header", SourceKind::header},
+  constexpr std::array<std::pair<std::string_view, SourceKind>, 5> kinds{{{"header", SourceKind::header},
                                                                           {"query", SourceKind::query},
                                                                           {"cookie", SourceKind::cookie},
-                                                                          {"api_key", SourceKind::api_key}}};
+                                                                          {"api_key", SourceKind::api_key},
+                                                                          {"jwt", SourceKind::jwt}}};
   Source source;
   int given = 0;
   for (const auto& [key, kind] : kinds) {
@@ -69,10 +71,10 @@ std::optional<Source> parse_source(const Node& node, const std::string& path, Co
     const bool is_field = kind == SourceKind::header || kind == SourceKind::api_key;
     if (is_field && !is_token(source.name)) item.error(key, "is not a name that HTTP allows for a field");
   }
-  for (const std::string_view later : {"jwt", "client_certificate"}) item.not_supported(later, {});
+  item.not_supported("client_certificate", {});
   source.trusted_only = trusted_only(item);
   item.finish();
-  const bool later = item.find("jwt") != nullptr || item.find("client_certificate") != nullptr;
+  const bool later = item.find("client_certificate") != nullptr;
   if (given == 1 && !source.name.empty()) return source;
   if (!later) context.error(node, path, std::string(forms));
   return std::nullopt;

@@ -33,6 +33,9 @@ void validate_sources(const Document& document, Diagnostics& diagnostics) {
       if (source.kind == SourceKind::api_key && document.api_keys.empty()) {
         diagnostics.error(one.at, path, "asks for an API key, but auth.api_keys_file names none");
       }
+      if (source.kind == SourceKind::jwt && document.auth.jwt.keys == nullptr) {
+        diagnostics.error(one.at, path, "asks for a token's claim, but auth.jwt names no keys");
+      }
       if (source.kind == SourceKind::region && document.regions.empty()) {
         diagnostics.error(one.at, path, "asks for the region, but there is no table `regions`");
       }
@@ -78,13 +81,35 @@ void validate_exempt(const Document& document, Diagnostics& diagnostics) {
   const bool vouched =
       caller != nullptr &&
       std::any_of(caller->options.from.begin(), caller->options.from.end(), [](const Source& source) {
-        return source.trusted_only || source.kind == SourceKind::api_key ||
+        return source.trusted_only || source.kind == SourceKind::api_key || source.kind == SourceKind::jwt ||
                source.kind == SourceKind::peer_address;
       });
   if (vouched) return;
-  diagnostics.warning(caller != nullptr ? caller->at : Position{document.node.at.file, 0, 0},
-                      "limit.exempt.callers",
-                      "never holds: anyone may claim to be a caller here; use trust: proxies or an api_key");
+  diagnostics.warning(
+      caller != nullptr ? caller->at : Position{document.node.at.file, 0, 0}, "limit.exempt.callers",
+      "never holds: anyone may claim to be a caller here; use trust: proxies, an api_key or a jwt");
+}
+
+// What is required has to be something that can be proved.
+void require_means(const Document& document, identity::Credential required, Position at,
+                   const std::string& path, Diagnostics& diagnostics) {
+  using identity::Credential;
+  const bool keys = !document.auth.api_key_header.empty();
+  const bool tokens = document.auth.jwt.keys != nullptr;
+  if (required == Credential::api_key && !keys) {
+    diagnostics.error(at, path, "asks for an API key, but auth.api_keys_file names none");
+  } else if (required == Credential::jwt && !tokens) {
+    diagnostics.error(at, path, "asks for a token, but auth.jwt names no keys");
+  } else if (required == Credential::any && !keys && !tokens) {
+    diagnostics.error(at, path, "asks for a credential, but auth has neither api_keys_file nor jwt");
+  }
+}
+
+void validate_auth(const Document& document, Diagnostics& diagnostics) {
+  require_means(document, document.auth.required, document.auth_at, "auth.required", diagnostics);
+  for (const RouteSpec& route : document.routes) {
+    if (route.auth) require_means(document, *route.auth, route.at, route.path + ".auth", diagnostics);
+  }
 }
 
 }  // namespace
@@ -92,6 +117,7 @@ void validate_exempt(const Document& document, Diagnostics& diagnostics) {
 void validate_identity(const Document& document, Diagnostics& diagnostics) {
   validate_sources(document, diagnostics);
   validate_key_attributes(document, diagnostics);
+  validate_auth(document, diagnostics);
   validate_exempt(document, diagnostics);
   const std::vector<std::string_view> names = dimension_names(document);
   std::vector<std::string_view> reported;

@@ -33,6 +33,20 @@ http::RequestHead head_of(const ProbeRequest& request) {
   return head;
 }
 
+std::string credential_text(const identity::Extraction& found) {
+  using identity::Credential;
+  std::string text = "none";
+  if (found.proved == Credential::api_key) text = "api_key";
+  if (found.proved == Credential::jwt) text = "jwt";
+  if (found.proved == Credential::any) text = "api_key and jwt";
+  if (found.auth_fault != identity::AuthFault::none) {
+    text += " (not accepted: ";
+    text += name_of(found.auth_fault);
+    text += ')';
+  }
+  return text;
+}
+
 std::string presence_text(const identity::Value& value) {
   if (value.presence == identity::Presence::present) return std::string(value.text);
   return value.presence == identity::Presence::anonymous ? "(anonymous)" : "(absent)";
@@ -86,6 +100,7 @@ void explain(const Runtime& runtime, ProbeRequest request, std::int64_t wall_ms,
   out.normal_path = found.normal_path;
   AddressText client;
   out.client = address_text(found.client, client);
+  out.credential = credential_text(found);
   if (found.refusal != identity::Refusal::none) {
     out.refusal = found.refusal_reason;
     out.refusal_status = found.refusal_status;

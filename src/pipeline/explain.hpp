@@ -46,6 +46,7 @@ struct Explanation {
   std::string route;
   std::string upstream;
   std::string client;
+  std::string credential;  // what was proved, and what was wrong with what was not; never the credential
   bool exempt = false;
   std::int64_t cost = 1;
   std::vector<std::pair<std::string, std::string>> identity;  // dimension -> value, "(anonymous)", "(absent)"

@@ -76,6 +76,7 @@ std::string to_json(const Explanation& explanation, bool peeked) {
   add_member(out, "target", explanation.request.target);
   add_member(out, "client", explanation.client);
   add_member(out, "normal_path", explanation.normal_path);
+  add_member(out, "credential", explanation.credential);
   if (!explanation.refusal.empty()) {
     add_member(out, "refused", explanation.refusal);
     add_member(out, "status", explanation.refusal_status);
@@ -108,6 +109,7 @@ std::string to_json(const Explanation& explanation, bool peeked) {
 std::string to_text(const Explanation& explanation, bool peeked) {
   std::string out = explanation.request.method + " " + explanation.request.target + "\n";
   out += "client       " + explanation.client + "\n";
+  out += "credential   " + explanation.credential + "\n";
   if (!explanation.refusal.empty()) {
     return out + "refused      " + std::to_string(explanation.refusal_status) + ": " + explanation.refusal +
            "\n";

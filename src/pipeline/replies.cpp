@@ -69,6 +69,11 @@ http::LocalReply GatewayHandler::preflight_reply(const http::Exchange& exchange,
 
 http::LocalReply GatewayHandler::identity_reply(const http::Exchange& exchange, RequestContext& context) {
   const auto& found = context.extraction;
+  if (!found.challenge.empty()) {
+    context.response_fields += "WWW-Authenticate: ";
+    context.response_fields += found.challenge;
+    context.response_fields += "\r\n";
+  }
   return problem(exchange, context, found.refusal_status, found.refusal_reason);
 }
 

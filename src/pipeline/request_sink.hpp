@@ -22,6 +22,9 @@ class RequestSink {
   // A dimension was missing and `policy` ("anonymous", "ip", "reject") was applied.
   virtual void identity_missing(std::string_view dimension, std::string_view policy) noexcept = 0;
 
+  // A credential was missing or not good; `reason` is a name of identity::AuthFault.
+  virtual void authentication_failed(std::string_view reason) noexcept = 0;
+
   // Requests held back now (leaky_bucket, on_exceed: delay).
   virtual void held(int change) noexcept = 0;
 };

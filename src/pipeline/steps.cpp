@@ -53,6 +53,9 @@ bool GatewayHandler::identify(http::Exchange& exchange, RequestContext& context)
   const Runtime& runtime = *context.runtime;
   identity::Extraction& found = context.extraction;
   runtime.extractor.extract(exchange.request(), exchange.peer_address(), scratch, found);
+  if (found.auth_fault != identity::AuthFault::none) {
+    services_.sink.authentication_failed(name_of(found.auth_fault));
+  }
   for (const auto& options : runtime.extractor.options().dimensions) {
     if (found.missing == 0) break;
     if ((found.missing >> options.index & 1U) == 0) continue;

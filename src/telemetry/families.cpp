@@ -166,6 +166,7 @@ class Summary {
                    "Requests refused before they could be read, by class of status", SampleKind::counter),
             "class", kStatusClasses, [](const auto& w) -> const auto& { return w.malformed; });
     missing();
+    auth_failures();
     single("weir_exempt_requests_total", "Requests through the exempt lane",
            [](const auto& w) -> const Counter& { return w.exempt; });
     single("weir_request_bytes_total", "Body octets received from clients",
@@ -176,6 +177,13 @@ class Summary {
                      [](const auto& w) -> const Histogram& { return w.request_us; });
     single_histogram("weir_limiter_duration_seconds", "Time to judge a request, store calls included",
                      [](const auto& w) -> const Histogram& { return w.limiter_us; });
+  }
+
+  void auth_failures() {
+    auto& to =
+        family("weir_auth_failures_total",
+               "Requests whose credential was missing or not good, by what was wrong", SampleKind::counter);
+    by_name(to, "reason", kAuthFailures, [](const auto& w) -> const auto& { return w.auth_failures; });
   }
 
   void missing() {

@@ -101,6 +101,10 @@ void WorkerMetrics::identity_missing(std::string_view dimension, std::string_vie
   counters_.missing[names_.dimensions.find(dimension)][index_of(kMissingPolicies, policy)].add();
 }
 
+void WorkerMetrics::authentication_failed(std::string_view reason) noexcept {
+  counters_.auth_failures[index_of(kAuthFailures, reason)].add();
+}
+
 void WorkerMetrics::held(int change) noexcept {
   auto& held = counters_.held;
   held.store(held.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);

@@ -48,6 +48,10 @@ inline constexpr std::array<std::string_view, 15> kUpstreamOutcomes{"none",
                                                                     "other"};
 inline constexpr std::array<std::string_view, 3> kMissingPolicies{"anonymous", "ip", "reject"};
 
+inline constexpr std::array<std::string_view, 12> kAuthFailures{
+    "missing",   "contradictory", "unknown_api_key", "malformed", "algorithm", "unknown_key",
+    "signature", "expired",       "not_yet_valid",   "issuer",    "audience",  "other"};
+
 // Upper bounds, microseconds.
 inline constexpr std::array<std::int64_t, 16> kRequestBounds{
     500,    1000,   2500,    5000,    10000,   25000,    50000,    100000,
@@ -80,6 +84,7 @@ struct WorkerCounters {
   std::array<Counter, kStatusClasses.size()> statuses;
   std::array<Counter, kStatusClasses.size()> malformed;               // by status class sent
   std::vector<std::array<Counter, kMissingPolicies.size()>> missing;  // by dimension
+  std::array<Counter, kAuthFailures.size()> auth_failures;
   Counter exempt;
   Counter request_bytes;
   Counter response_bytes;
@@ -102,6 +107,8 @@ class alignas(64) WorkerMetrics {
   void malformed(int status) noexcept;
   // A policy of kMissingPolicies was applied.
   void identity_missing(std::string_view dimension, std::string_view policy) noexcept;
+  // A reason of kAuthFailures.
+  void authentication_failed(std::string_view reason) noexcept;
   // Requests held back: +1, -1.
   void held(int change) noexcept;
   // Processor time that this worker's thread has used since it began.
