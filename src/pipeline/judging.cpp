@@ -34,7 +34,7 @@ void GatewayHandler::build_charges(RequestContext& context) {
     const auto& value = identity.value[d];
     context.facts[d] = {value.text, static_cast<limit::Fact>(value.presence)};
   }
-  if (context.owner == 0) context.owner = (++next_owner_ & kOwnerMask) | 1U;
+  if (context.owner == 0) context.owner = ((next_owner_ += 2) & kOwnerMask) | 1U;  // odd, so never 0
   const limit::Descriptor who{context.facts, identity.exempt, context.cost, context.owner};
   context.charges.clear();
   context.decision = limit::Decision();
