@@ -86,11 +86,13 @@ def _address(text):
 
 class Weir:
     """limit: the `limit:` section of quotas.yaml. settings: laid upon base_settings. quotas: the whole
-    quotas.yaml instead (dict or text)."""
+    quotas.yaml instead (dict or text). files: others beside them, by name."""
 
-    def __init__(self, upstream_address, limit=None, settings=None, quotas=None, wait=True):
+    def __init__(self, upstream_address, limit=None, settings=None, quotas=None, wait=True, files=None):
         self.settings = merge(base_settings(upstream_address), settings or {})
         self.folder = ConfigFolder(self.settings, quotas if quotas is not None else {"limit": limit or {}})
+        for name, document in (files or {}).items():
+            self.folder.write(name, document)
         self.process = None
         self.exit_code = None
         self.start(wait)
