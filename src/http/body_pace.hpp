@@ -10,14 +10,12 @@ namespace weir::http {
 
 class BodyPace {
  public:
-  static constexpr std::int64_t kShortestWindowMs = 10'000;
-
-  // `least`: bytes per second, 0 is any. `idle_ms`: how long the client may pause (0: for ever); a window is
-  // at least that long, so that a pause that is allowed is not too slow.
-  void begin(std::uint64_t least, std::int64_t idle_ms) noexcept {
+  // `least`: bytes per second, 0 is any. `window_ms`: no shorter than the pause that a client may make, or
+  // that pause would be too slow.
+  void begin(std::uint64_t least, std::int64_t window_ms) noexcept {
     *this = {};
     least_ = least;
-    window_ms_ = std::max(kShortestWindowMs, idle_ms);
+    window_ms_ = window_ms;
   }
   void got(std::uint64_t bytes) noexcept { bytes_ += bytes; }
   void waited(std::int64_t ms) noexcept { waited_ms_ += ms; }
@@ -36,7 +34,7 @@ class BodyPace {
  private:
   std::uint64_t least_ = 0;
   std::uint64_t bytes_ = 0;
-  std::int64_t window_ms_ = kShortestWindowMs;
+  std::int64_t window_ms_ = 0;
   std::int64_t waited_ms_ = 0;
 };
 

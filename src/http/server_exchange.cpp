@@ -26,11 +26,12 @@ RequestParser::State ServerExchange::parse() {
 void ServerExchange::begin() {
   in_used_ = parser_.head_end();
   body_ = BodyReader(head_.framing);
-  pace_.begin(downstream_.options->body_min_rate, downstream_.options->body_idle_timeout.count());
+  const ServerOptions& options = *downstream_.options;
+  pace_.begin(options.body_min_rate, std::max(options.body_rate_window, options.body_idle_timeout).count());
   wants_continue_ = head_.expects_continue;
   started_ms_ = loop_.clock().monotonic_ms();
   writer_.begin({head_.method, head_.version_minor});
-  const auto total = downstream_.options->total_timeout.count();
+  const auto total = options.total_timeout.count();
   total_deadline_ms_ = total > 0 ? started_ms_ + total : 0;
   total_timer_.arm(total_deadline_ms_);
 }

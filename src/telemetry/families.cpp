@@ -173,7 +173,8 @@ class Summary {
            [](const auto& w) -> const Counter& { return w.request_bytes; });
     single("weir_response_bytes_total", "Body octets sent to clients",
            [](const auto& w) -> const Counter& { return w.response_bytes; });
-    single_histogram("weir_request_duration_seconds", "From the end of the request's head to its end",
+    single_histogram("weir_request_duration_seconds",
+                     "From the end of the request's head to its end, tunnels aside",
                      [](const auto& w) -> const Histogram& { return w.request_us; });
     single_histogram("weir_limiter_duration_seconds", "Time to judge a request, store calls included",
                      [](const auto& w) -> const Histogram& { return w.limiter_us; });

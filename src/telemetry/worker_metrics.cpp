@@ -48,7 +48,7 @@ void WorkerMetrics::record(const RequestRecord& r) noexcept {
   const std::size_t outcome = index_of(kRequestOutcomes, r.outcome);
   c.outcomes[outcome].add();
   c.statuses[status_class(r.status)].add();
-  c.request_us.observe(r.duration_us);
+  if (r.status != 101) c.request_us.observe(r.duration_us);  // a tunnel's life says nothing of speed
   c.request_bytes.add(r.bytes_in);
   c.response_bytes.add(r.bytes_out);
   if (r.exempt) c.exempt.add();

@@ -88,6 +88,29 @@ TEST_F(ServerTest, ABodyThatStopsGets408) {
   EXPECT_EQ(handler.endings[static_cast<int>(Ending::timed_out)], 2);
 }
 
+TEST_F(ServerTest, ABodyThatDribblesGets408) {
+  ServerOptions options;
+  options.body_idle_timeout = 300ms;
+  options.body_rate_window = 500ms;
+  options.body_min_rate = 1000;
+  start(options);
+  RawClient client(worker_->port());
+  ASSERT_TRUE(client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n"));
+  for (int n = 0; n < 90 && client.quiet_for(50); ++n) ASSERT_TRUE(client.send("x"));  // never idle
+  EXPECT_EQ(client.read().status, 408);
+
+  // As slow, but above the minimum.
+  options.body_min_rate = 10;
+  start(options);
+  RawClient patient(worker_->port());
+  ASSERT_TRUE(patient.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 30\r\n\r\n"));
+  for (int n = 0; n < 30; ++n) {
+    ASSERT_TRUE(patient.quiet_for(40));
+    ASSERT_TRUE(patient.send("x"));
+  }
+  EXPECT_EQ(patient.read().status, 200);
+}
+
 TEST_F(ServerTest, TheWholeExchangeHasALimit) {
   ServerOptions options;
   options.total_timeout = 300ms;

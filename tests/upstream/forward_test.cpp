@@ -27,6 +27,20 @@ TEST_F(ForwardTest, ForwardsOverOneKeptConnection) {
   EXPECT_EQ(handler().last().attempts, 1);
 }
 
+TEST_F(ForwardTest, OptionsThatMayGoNoFurtherAreAnsweredHere) {
+  EchoUpstream upstream;
+  start({upstream.port()});
+  RawClient client(worker_->port());
+  ASSERT_TRUE(client.send("OPTIONS * HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n"));
+  const auto answer = client.read();
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.field("Content-Length"), "0");
+  EXPECT_EQ(answer.field("X-Request-Id"), "7");
+  EXPECT_EQ(upstream.requests(), 0);
+  ASSERT_TRUE(client.send("OPTIONS * HTTP/1.1\r\nHost: a\r\nMax-Forwards: 1\r\n\r\n"));
+  EXPECT_NE(client.read().body.find("Max-Forwards: 0\r\n"), std::string::npos);
+}
+
 TEST_F(ForwardTest, PipelinedRequestsAreAnsweredInOrder) {
   EchoUpstream upstream;
   start({upstream.port()});

@@ -130,8 +130,9 @@ TEST_F(TunnelEndTest, AnythingBut101IsAnOrdinaryAnswer) {
 TEST_F(TunnelEndTest, A101ThatNobodyAskedForIsABadResponse) {
   const std::string kOther =
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\nConnection: Upgrade\r\n\r\n";
-  std::string switched = kSwitched;
-  EchoUpstream upstream([&switched](Wire& wire, Request&) { return wire.send(switched); });
+  EchoUpstream upstream([&kOther](Wire& wire, Request& request) {
+    return wire.send(request.head.starts_with("GET /ws ") ? kOther : kSwitched);
+  });
   start({upstream.port()});
   const auto status_of = [this](const std::string& request) {
     RawClient client(worker_->port());
@@ -147,7 +148,6 @@ TEST_F(TunnelEndTest, A101ThatNobodyAskedForIsABadResponse) {
   EXPECT_EQ(status_of("POST / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
                       "Content-Length: 2\r\n\r\nhi"),
             502);
-  switched = kOther;
   EXPECT_EQ(status_of(kUpgrade), 502);
   EXPECT_EQ(open_tunnels(), 0);
 }

@@ -22,9 +22,10 @@ struct ServerOptions {
   std::chrono::milliseconds write_timeout{30000};       // client takes no byte for that long
   std::chrono::milliseconds tunnel_idle_timeout{60 * 60 * 1000};  // neither side of a tunnel sends that long
   // Bytes per second that a request's body must come with; below: 408. The mean of every body_idle_timeout
-  // (10 s at least) spent waiting for the client. 0: no minimum.
+  // (or body_rate_window, if that is longer) spent waiting for the client. 0: no minimum.
   std::uint64_t body_min_rate = 100;
-  std::chrono::milliseconds linger_time{2000};  // after a local reply while a body still comes
+  std::chrono::milliseconds body_rate_window{10000};  // the shortest time that mean is taken over
+  std::chrono::milliseconds linger_time{2000};        // after a local reply while a body still comes
   std::size_t linger_bytes = 1024 * 1024;
 };
 
