@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <boost/json.hpp>
 
 #include "config/compile.hpp"
 #include "config/resolve.hpp"
+#include "identity/jwt_keys.hpp"
 
 namespace weir::config {
 
@@ -101,6 +103,27 @@ json::object server_of(const http::ServerOptions& server, std::int64_t drain_ms)
             {"drain", ms(drain_ms)}}}};
 }
 
+std::string_view name_of(identity::Credential required) {
+  constexpr std::array<std::string_view, 4> names{"none", "api_key", "jwt", "any"};
+  return names[static_cast<std::size_t>(required)];
+}
+
+// How many keys there are, never what they are.
+json::object auth_of(const identity::ExtractorOptions& options) {
+  const identity::AuthOptions& auth = options.auth;
+  json::object out{{"required", name_of(auth.required)},
+                   {"on_invalid", auth.on_invalid == identity::OnInvalid::refuse ? "refuse" : "anonymous"},
+                   {"api_keys", options.api_keys.size()}};
+  if (auth.jwt.keys == nullptr) return out;
+  json::array algorithms;
+  for (const identity::JwtAlgorithm one : auth.jwt.algorithms)
+    algorithms.emplace_back(identity::name_of(one));
+  out["jwt"] = {{"keys", auth.jwt.keys->size()},    {"header", auth.jwt.header},
+                {"issuer", auth.jwt.issuer},        {"audience", texts(auth.jwt.audiences)},
+                {"leeway", ms(auth.jwt.leeway_ms)}, {"algorithms", std::move(algorithms)}};
+  return out;
+}
+
 json::value limit_of(const LayerSpec& layer, const LimitSpec& spec, const LimitSpec* inherited) {
   Diagnostics unheard;
   for (std::uint32_t n = 0; n <= spec.at.file; ++n) unheard.add_file("");
@@ -143,6 +166,7 @@ json::object layer_of(const LayerSpec& layer) {
 std::string printable(const Document& document, const pipeline::Runtime& runtime) {
   json::object out = gateway(runtime);
   out["store"] = store_of(runtime.store);
+  out["auth"] = auth_of(runtime.extractor.options());
   out["upstreams"] = upstreams(runtime);
   json::array routes;
   for (const auto& route : runtime.routes) {

@@ -205,7 +205,7 @@ class Reloading(Authentication):
         self.eventually(lambda: weir.lines("auth.jwt.jwks_file", "cannot read"), what="the missing file")
         self.assertEqual(self.remaining(weir, token), 3)
         self.assertFalse(weir.status()["last_reload_good"])
-        weir.reload(lambda: weir.folder.write("jwks.json", key_set(key)))
+        weir.reload(lambda: weir.folder.write("jwks.json", key_set(key, Key("HS256", "k2"))))
         self.assertEqual(self.remaining(weir, token), 2)
 
     def test_check_names_the_line(self):

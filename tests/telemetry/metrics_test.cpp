@@ -140,6 +140,9 @@ TEST(Metrics, CountsWhatHappenedOverAllWorkers) {
   metrics.worker(0).record(failed.record);
   metrics.worker(0).malformed(431);
   metrics.worker(0).identity_missing("user", "ip");
+  metrics.worker(0).authentication_failed("expired");
+  metrics.worker(1).authentication_failed("expired");
+  metrics.worker(1).authentication_failed("a new name");
   metrics.worker(1).held(1);
   metrics.worker(1).busy(2'500'000);
   metrics.reload_accepted(7, 1000);
@@ -173,6 +176,9 @@ TEST(Metrics, CountsWhatHappenedOverAllWorkers) {
             1);
   EXPECT_EQ(page.value("weir_malformed_requests_total{class=\"4xx\"}"), 1);
   EXPECT_EQ(page.value("weir_identity_missing_total{dimension=\"user\",policy=\"ip\"}"), 1);
+  EXPECT_EQ(page.value("weir_auth_failures_total{reason=\"expired\"}"), 2);
+  EXPECT_EQ(page.value("weir_auth_failures_total{reason=\"missing\"}"), 0);
+  EXPECT_EQ(page.value("weir_auth_failures_total{reason=\"other\"}"), 1);
   EXPECT_EQ(page.value("weir_requests_held"), 1);
   EXPECT_DOUBLE_EQ(page.value("weir_worker_busy_seconds_total{worker=\"1\"}"), 2.5);
   EXPECT_EQ(page.value("weir_config_generation"), 7);
