@@ -78,8 +78,7 @@ class ServerExchange final : public Exchange {
   void append_body(std::string_view bytes) override { writer_.append(bytes); }
   void finish_body() override { writer_.finish(); }
   boost::asio::awaitable<Result<void>> flush() override;
-  boost::asio::awaitable<Ending> tunnel(std::string_view field_lines, net::Stream& upstream,
-                                        std::string_view early) override;
+  boost::asio::awaitable<Ending> tunnel(const Switch& to, net::Stream& upstream) override;
   void abort() noexcept override;
   bool response_started() const noexcept override { return writer_.status() != 0; }
   void set_canceller(Canceller canceller) override;

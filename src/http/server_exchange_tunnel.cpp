@@ -6,8 +6,7 @@ namespace weir::http {
 
 using boost::asio::awaitable;
 
-awaitable<Ending> ServerExchange::tunnel(std::string_view field_lines, net::Stream& upstream,
-                                         std::string_view early) {
+awaitable<Ending> ServerExchange::tunnel(const Switch& to, net::Stream& upstream) {
   Tunnel tunnel(loop_, pool_, *downstream_.stream, upstream);
   tunnel_ = &tunnel;
   tunneled_ = true;
@@ -18,11 +17,13 @@ awaitable<Ending> ServerExchange::tunnel(std::string_view field_lines, net::Stre
   std::atomic<std::int64_t>& open = *downstream_.open_tunnels;
   open.fetch_add(1, std::memory_order_relaxed);
 
-  writer_.switch_protocols(field_lines);
+  writer_.switch_protocols(to.field_lines);
   const Result<void> sent = co_await flush();
   if (sent) {
-    const Tunnel::Early first{std::string_view(in_).substr(in_used_), early};
-    const Tunnel::End end = co_await tunnel.run(first, downstream_.options->tunnel_idle_timeout);
+    const Tunnel::Early first{std::string_view(in_).substr(in_used_), to.early};
+    const auto idle_limit = downstream_.options->tunnel_idle_timeout;
+    const auto frames = to.protocol == "websocket" ? Tunnel::Frames::websocket : Tunnel::Frames::none;
+    const Tunnel::End end = co_await tunnel.run(first, idle_limit, frames);
     end_tunnel(tunnel, end);
   }
   tunnel_ = nullptr;

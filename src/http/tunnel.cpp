@@ -19,15 +19,16 @@ Tunnel::Tunnel(net::EventLoop& loop, ExchangePool& pool, net::Stream& client, ne
     : loop_(loop),
       pool_(pool),
       waiter_(loop.wheel()),
-      up_{client, upstream, End::client_broke, nullptr, {}},
-      down_{upstream, client, End::upstream_broke, nullptr, {}} {}
+      up_{client, upstream, End::client_broke, nullptr, {}, 0, {}, false},
+      down_{upstream, client, End::upstream_broke, nullptr, {}, 0, {}, false} {}
 
 // Neither stream is waited for itself: both wake the one who moves bytes either way.
 void Tunnel::wake_on_events(net::Stream& stream) {
   stream.observe({[](void* self) { static_cast<Tunnel*>(self)->waiter_.wake(Wake::ready); }, this});
 }
 
-awaitable<Tunnel::End> Tunnel::run(Early early, std::chrono::milliseconds idle_limit) {
+awaitable<Tunnel::End> Tunnel::run(Early early, std::chrono::milliseconds idle_limit, Frames frames) {
+  frames_ = frames;
   up_.rest = early.from_client;
   down_.rest = early.from_upstream;
   wake_on_events(up_.from);
@@ -50,6 +51,8 @@ awaitable<Tunnel::End> Tunnel::run(Early early, std::chrono::milliseconds idle_l
   }
   up_.from.clear_observer();
   down_.from.clear_observer();
+  say_goodbye(up_, kGoingAwayMasked);
+  say_goodbye(down_, kGoingAway);
   finish(up_);
   finish(down_);
   co_return end_;
@@ -86,6 +89,7 @@ Tunnel::Moved Tunnel::push(Way& way) {
     return Moved::something;
   }
   way.passed += *taken;
+  if (frames_ == Frames::websocket) way.boundary.pass(way.rest.substr(0, *taken));
   way.rest.remove_prefix(*taken);
   if (way.rest.empty() && way.block != nullptr) pool_.give_back(std::move(way.block));
   return *taken > 0 ? Moved::something : Moved::nothing;
@@ -97,6 +101,14 @@ void Tunnel::keep_rest(Way& way) {
   way.block = pool_.take_block();
   std::memcpy(way.block.get(), way.rest.data(), way.rest.size());
   way.rest = {way.block.get(), way.rest.size()};
+}
+
+// These few bytes fit or are not sent: nobody waits for them.
+void Tunnel::say_goodbye(Way& way, std::string_view frame) noexcept {
+  const bool ended_here = end_ == End::stopped || end_ == End::idle;
+  if (!ended_here || frames_ == Frames::none || way.over || !way.rest.empty() || !way.boundary.reached())
+    return;
+  (void)way.to.try_write(frame);
 }
 
 void Tunnel::finish(Way& way) noexcept {

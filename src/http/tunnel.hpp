@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "http/exchange_pool.hpp"
+#include "http/frame_boundary.hpp"
 #include "net/stream.hpp"
 #include "net/waiter.hpp"
 
@@ -34,8 +35,10 @@ class Tunnel {
     std::string_view from_client;
     std::string_view from_upstream;
   };
+  // What the bytes are. Both sides of a WebSocket are told when it ends for want of bytes or by stop().
+  enum class Frames : std::uint8_t { none, websocket };
   // `idle_limit` 0: none. The caller closes the streams.
-  boost::asio::awaitable<End> run(Early early, std::chrono::milliseconds idle_limit);
+  boost::asio::awaitable<End> run(Early early, std::chrono::milliseconds idle_limit, Frames frames);
   // Ends it now, also before run(). The tunnel may be gone when this returns.
   void stop();
 
@@ -50,6 +53,7 @@ class Tunnel {
     std::unique_ptr<char[]> block;  // holds `rest`, unless that came early
     std::string_view rest;          // read, not yet taken
     std::uint64_t passed = 0;
+    FrameBoundary boundary;
     bool over = false;
   };
   enum class Moved : std::uint8_t { nothing, something };
@@ -57,6 +61,7 @@ class Tunnel {
   Moved move(Way& way);
   Moved push(Way& way);
   void keep_rest(Way& way);
+  void say_goodbye(Way& way, std::string_view frame) noexcept;
   void finish(Way& way) noexcept;
   void wake_on_events(net::Stream& stream);
   bool runs() const noexcept { return end_ == End::closed && !(up_.over && down_.over); }
@@ -68,6 +73,7 @@ class Tunnel {
   Way up_;
   Way down_;
   End end_ = End::closed;
+  Frames frames_ = Frames::none;
   std::int64_t moved_ms_ = 0;
 };
 

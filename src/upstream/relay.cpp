@@ -87,7 +87,8 @@ awaitable<ForwardError> Relay::run() {
     } else if (step == Step::tunnel) {
       total_timer_.rest();
       net::Stream& wire = *stream_;
-      const http::Ending ending = co_await exchange_->tunnel(fields_, wire, partial_);
+      const http::Exchange::Switch to{upgrade_, fields_, partial_};
+      const http::Ending ending = co_await exchange_->tunnel(to, wire);
       on_tunnel_end(ending);
       break;
     } else {

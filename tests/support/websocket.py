@@ -83,6 +83,10 @@ class WebSocket:
         self.send(payload)
         return self.receive() == (BINARY, payload)
 
+    def told_to_go(self):
+        """The gateway ends it: a close frame of status 1001, then the end of the connection."""
+        return self.receive() == (CLOSE, struct.pack("!H", 1001)) and self.link.read_to_end() == b""
+
     def close(self):
         """The closing handshake, then the end of the connection."""
         self.send(struct.pack("!H", 1000), CLOSE)

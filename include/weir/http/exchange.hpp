@@ -76,14 +76,18 @@ class Exchange {
   virtual void finish_body() = 0;
   // Sends everything buffered: one non-blocking send, waiting only if the client reads slowly.
   virtual boost::asio::awaitable<Result<void>> flush() = 0;
-  // Switches protocols: sends a 101 with `field_lines` (Upgrade and Connection among them), then passes bytes
-  // both ways between the client and `upstream` as they are until the tunnel ends; the client's connection is
-  // closed then, `upstream` is left to the caller. `early`: what the upstream had sent behind its 101; what
+  // Switches protocols: sends a 101, then passes bytes both ways between the client and `upstream` as they
+  // are until the tunnel ends; the client's connection is closed then, `upstream` is left to the caller. What
   // the client had sent behind its request goes first by itself. Time limits but
-  // ServerOptions::tunnel_idle_timeout do not apply. interrupt_body() ends it. Returns ending(). Call once,
-  // instead of the calls above.
-  virtual boost::asio::awaitable<Ending> tunnel(std::string_view field_lines, net::Stream& upstream,
-                                                std::string_view early) = 0;
+  // ServerOptions::tunnel_idle_timeout do not apply. interrupt_body() ends it. A WebSocket that idles or is
+  // ended tells both sides so (1001), if it is between two frames. Returns ending(). Call once, instead of
+  // the calls above.
+  struct Switch {
+    std::string_view protocol;     // in lower case
+    std::string_view field_lines;  // of the 101, Upgrade and Connection among them
+    std::string_view early;        // what the upstream had sent behind its 101
+  };
+  virtual boost::asio::awaitable<Ending> tunnel(const Switch& to, net::Stream& upstream) = 0;
   // The response cannot be completed: the client must be able to tell (reset or close, no last chunk).
   virtual void abort() noexcept = 0;
 
