@@ -58,9 +58,10 @@ Found extract(ExtractorOptions options, const std::vector<std::pair<std::string,
               std::string_view path = "/x") {
   std::vector<http::Field> views;
   for (const auto& [name, value] : fields) views.push_back({name, value});
+  const Extractor extractor(std::move(options));
   test::KeepingScratch scratch;
   Found found;
-  Extractor(std::move(options)).extract(head_of(path, views), test::address("192.0.2.1"), scratch, found);
+  extractor.extract(head_of(path, views), test::address("192.0.2.1"), scratch, found);
   found.caller = found.identity.text(dimension::caller);
   return found;
 }
