@@ -139,13 +139,15 @@ void fill_routes(const Document& document, pipeline::Runtime& runtime) {
 }
 
 void fill_removed_fields(const Document& document, pipeline::Runtime& runtime) {
-  runtime.removed_from_trusted = identity::fields_to_remove({}).from_trusted;
-  runtime.removed_from_others = identity::fields_to_remove(proxy_headers(document)).from_others;
+  identity::FieldsToRemove trusted = identity::fields_to_remove({});
+  identity::FieldsToRemove others = identity::fields_to_remove(proxy_headers(document));
   for (const std::string& name : credential_headers(document)) {
-    runtime.removed_from_trusted.push_back(name);
-    runtime.removed_from_others.push_back(name);
+    trusted.from_trusted.push_back(name);
+    others.from_others.push_back(name);
   }
-  std::vector<std::string>& responses = runtime.removed_from_responses;
+  runtime.removed_from_trusted = http::FieldNames(std::move(trusted.from_trusted));
+  runtime.removed_from_others = http::FieldNames(std::move(others.from_others));
+  std::vector<std::string> responses;
   if (document.answers.upstream_fields == pipeline::UpstreamFields::strip) {
     responses = pipeline::rate_limit_field_names();
   }
@@ -156,6 +158,7 @@ void fill_removed_fields(const Document& document, pipeline::Runtime& runtime) {
   if (!document.quotas.cost.settle_response_header.empty()) {
     responses.push_back(document.quotas.cost.settle_response_header);
   }
+  runtime.removed_from_responses = http::FieldNames(std::move(responses));
 }
 
 void fill_named_callers(const Document& document, pipeline::Runtime& runtime) {

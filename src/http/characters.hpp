@@ -4,12 +4,34 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace weir::http {
 
 constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+// Eight octets as one word, for looking at them all at once.
+inline std::uint64_t eight_at(const char* text) noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, text, sizeof word);
+  return word;
+}
+inline constexpr std::uint64_t kEach = 0x0101010101010101;
+
+// Whether any octet of the word is below `bound`, at most 0x80.
+constexpr bool any_below(std::uint64_t word, std::uint8_t bound) noexcept {
+  return ((word - kEach * bound) & ~word & kEach * 0x80) != 0;
+}
+
+// lower() for eight octets. With the top bit out of the way, adding sets it in each octet from
+// 'A' on, and in each beyond 'Z'; where only the first holds (and the octet is ASCII) 0x20 is added.
+constexpr std::uint64_t lower(std::uint64_t word) noexcept {
+  const std::uint64_t low = word & kEach * 0x7f;
+  const std::uint64_t from_a = low + kEach * (0x80 - 'A');
+  const std::uint64_t beyond_z = low + kEach * (0x7f - 'Z');
+  return word | ((from_a & ~beyond_z & ~word & kEach * 0x80) >> 2);
 }
 constexpr bool is_digit(char c) noexcept {
   return c >= '0' && c <= '9';

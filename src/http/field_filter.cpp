@@ -62,14 +62,14 @@ void each_nomination(std::span<const Field> fields, Take take) noexcept {
 
 FieldFilter::FieldFilter(std::span<const Field> fields) noexcept {
   each_nomination(fields, [this](std::string_view option) {
-    if (size_ < kMaxNominations && !is_protected(option)) nominated_[size_++] = option;
+    if (nominated_.size() < kMaxNominations && !is_protected(option)) nominated_.push_back(option);
   });
 }
 
 bool FieldFilter::ends_here(std::string_view name) const noexcept {
   if (is_hop_by_hop(name)) return true;
-  const auto end = nominated_.begin() + static_cast<std::ptrdiff_t>(size_);
-  return std::any_of(nominated_.begin(), end, [name](std::string_view one) { return iequals(name, one); });
+  return std::any_of(nominated_.begin(), nominated_.end(),
+                     [name](std::string_view one) { return iequals(name, one); });
 }
 
 bool FieldFilter::nominations_exceed_limit(std::span<const Field> fields) noexcept {

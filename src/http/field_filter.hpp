@@ -3,7 +3,7 @@
 // Pure; views into the fields it was made from.
 #pragma once
 
-#include <array>
+#include <boost/container/static_vector.hpp>
 #include <span>
 #include <string_view>
 
@@ -26,8 +26,7 @@ class FieldFilter {
   static bool nominations_exceed_limit(std::span<const Field> fields) noexcept;
 
  private:
-  std::array<std::string_view, kMaxNominations> nominated_;
-  std::size_t size_ = 0;
+  boost::container::static_vector<std::string_view, kMaxNominations> nominated_;
 };
 
 }  // namespace weir::http

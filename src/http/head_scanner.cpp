@@ -8,39 +8,43 @@
 namespace weir::http {
 namespace {
 
-bool has_cr_or_nul(std::string_view text) noexcept {
-  return text.find('\r') != std::string_view::npos || text.find('\0') != std::string_view::npos;
-}
-
-// A CR at the very end of an unfinished line may yet be followed by its LF.
-bool broken_so_far(std::string_view unfinished) noexcept {
-  if (unfinished.ends_with('\r')) unfinished.remove_suffix(1);
-  return has_cr_or_nul(unfinished);
+// Where the next CR, LF or NUL is from `from` on; bytes.size() if there is none. Words without any control
+// character, nearly all, are passed over as a whole.
+std::size_t find_line_octet(std::string_view bytes, std::size_t from) noexcept {
+  std::size_t n = from;
+  while (n < bytes.size()) {
+    if (n + 8 <= bytes.size() && !any_below(eight_at(bytes.data() + n), '\r' + 1)) {
+      n += 8;
+      continue;
+    }
+    const std::size_t end = std::min(n + 8, bytes.size());
+    for (; n < end; ++n) {
+      if (bytes[n] == '\r' || bytes[n] == '\n' || bytes[n] == '\0') return n;
+    }
+  }
+  return n;
 }
 
 }  // namespace
 
 HeadScanner::State HeadScanner::scan(std::string_view bytes, const Limits& limits) noexcept {
   for (;;) {
-    const std::size_t feed = bytes.find('\n', scanned_);
-    if (feed == std::string_view::npos) break;
-    const State state = take_line(bytes.substr(line_, feed - line_), limits, feed + 1);
+    // Looks at each byte once, however slowly they come.
+    scanned_ = find_line_octet(bytes, scanned_);
+    const std::string_view end = bytes.substr(scanned_, 2);
+    if (end.empty() || end == "\r") break;  // the LF may yet come
+    if (end != "\r\n") return State::malformed;
+    const State state = take_line(bytes.substr(line_, scanned_ - line_), limits, scanned_ + 2);
     if (state != State::incomplete) return state;
   }
-  // Look at each byte of the unfinished line once, however slowly it comes.
-  if (broken_so_far(bytes.substr(scanned_))) return State::malformed;
-  scanned_ = std::max(scanned_, bytes.size() - (bytes.ends_with('\r') ? 1 : 0));
   const std::size_t unfinished = bytes.size() - line_;
   if (lines_ == 0 && unfinished > limits.first_line_bytes) return State::first_line_too_long;
   return bytes.size() - begin_ > limits.bytes ? State::too_long : State::incomplete;
 }
 
-// `line` is without its LF; `next` is where the line after it begins.
+// `line` is without its CRLF; `next` is where the line after it begins.
 HeadScanner::State HeadScanner::take_line(std::string_view line, const Limits& limits,
                                           std::size_t next) noexcept {
-  if (!line.ends_with('\r')) return State::malformed;
-  line.remove_suffix(1);
-  if (has_cr_or_nul(line)) return State::malformed;
   line_ = scanned_ = next;
   if (line.empty() && lines_ > 0) return next - begin_ > limits.bytes ? State::too_long : State::complete;
   if (line.empty()) {

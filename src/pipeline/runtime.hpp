@@ -12,6 +12,7 @@
 #include "base/string_map.hpp"
 #include "identity/extractor.hpp"
 #include "identity/path_table.hpp"
+#include "weir/http/field_names.hpp"
 #include "weir/http/options.hpp"
 #include "weir/limit/limiter_chain.hpp"
 #include "weir/store/options.hpp"
@@ -101,9 +102,9 @@ struct Runtime {
   // Lower-case field names taken out on the way through: asserted identity (ID-5) and the forwarded family of
   // peers that are not trusted proxies; rate-limit and CORS fields of upstream answers where the settings say
   // so.
-  std::vector<std::string> removed_from_trusted;
-  std::vector<std::string> removed_from_others;
-  std::vector<std::string> removed_from_responses;
+  http::FieldNames removed_from_trusted;
+  http::FieldNames removed_from_others;
+  http::FieldNames removed_from_responses;
   std::int64_t drain_ms = 30000;
 
   // Need a restart to change:

@@ -229,11 +229,11 @@ TEST(Fields, ProxyHeadersOfStrangersAreTakenOut) {
   const auto made = runtime("limit: {cost: {header: X-Cost, settle: {response_header: X-Tokens}}}",
                             "trusted_proxies: [10.0.0.0/8]\nanswers: {upstream_fields: strip}\n");
   ASSERT_NE(made, nullptr);
-  EXPECT_THAT(made->removed_from_others, Contains("x-cost"));
-  EXPECT_THAT(made->removed_from_trusted, Not(Contains("x-cost")));
-  EXPECT_THAT(made->removed_from_others, Not(Contains("x-caller-id"))) << "anyone may assert it here";
-  EXPECT_THAT(made->removed_from_responses, Contains("ratelimit"));
-  EXPECT_THAT(made->removed_from_responses, Contains("x-tokens"));
+  EXPECT_TRUE(made->removed_from_others.contains("x-cost"));
+  EXPECT_FALSE(made->removed_from_trusted.contains("x-cost"));
+  EXPECT_FALSE(made->removed_from_others.contains("x-caller-id")) << "anyone may assert it here";
+  EXPECT_TRUE(made->removed_from_responses.contains("ratelimit"));
+  EXPECT_TRUE(made->removed_from_responses.contains("x-tokens"));
 }
 
 TEST(OverridesFile, HoldsVeryLongLists) {

@@ -42,9 +42,9 @@ class ForwardingHandler final : public http::Handler {
   void refused(int, std::string_view) noexcept override {}
 
  private:
-  inline static const std::vector<std::string> kAsserted{
-      "forwarded",        "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host",
-      "x-forwarded-port", "x-real-ip",       "x-request-id"};
+  inline static const http::FieldNames kAsserted{"forwarded",        "x-forwarded-for",  "x-forwarded-proto",
+                                                 "x-forwarded-host", "x-forwarded-port", "x-real-ip",
+                                                 "x-request-id"};
   upstream::Forwarders& forwarders_;
 };
 

@@ -23,7 +23,7 @@ TEST(RequestHead, IsBuiltAnewFromWhatWasParsed) {
                  {"Transfer-Encoding", "no"},
                  {"Accept", "*/*"},
                  {"accept", "text/*"}};
-  const std::vector<std::string> removed{"x-user-id"};
+  const http::FieldNames removed{"x-user-id"};
   ForwardPlan plan;
   plan.request_target = "/a?b";
   plan.request_fields = "X-Request-Id: 1\r\n";
@@ -50,7 +50,7 @@ TEST(ResponseFields, AreFilteredAndTheCostIsTakenOut) {
   http::ResponseHead head;
   head.fields = {{"Set-Cookie", "a"}, {"Set-Cookie", "b"},     {"Connection", "close"},   {"X-Cost", "17"},
                  {"RateLimit", "x"},  {"Content-Length", "3"}, {"Date", "some other day"}};
-  const std::vector<std::string> removed{"ratelimit"};
+  const http::FieldNames removed{"ratelimit"};
   ForwardPlan plan;
   plan.response_fields = "X-Request-Id: 1\r\n";
   plan.remove_response_fields = &removed;

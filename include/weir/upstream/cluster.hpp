@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "weir/http/exchange.hpp"
+#include "weir/http/field_names.hpp"
 
 namespace weir::upstream {
 
@@ -69,9 +70,9 @@ struct ForwardPlan {
   std::string_view response_fields;  // rate-limit fields, X-Request-Id
   // Client fields that must not reach the upstream: names in lower case (asserted identity, forwarded
   // family).
-  const std::vector<std::string>* remove_request_fields = nullptr;
+  const http::FieldNames* remove_request_fields = nullptr;
   // Upstream fields that must not reach the client (upstream_fields: strip), lower case.
-  const std::vector<std::string>* remove_response_fields = nullptr;
+  const http::FieldNames* remove_response_fields = nullptr;
   std::string_view cost_response_field;  // read the true cost from it (lower case), strip it; empty: none
 };
 
