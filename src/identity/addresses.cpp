@@ -51,6 +51,23 @@ bool mask_bytes(std::array<std::uint8_t, N>& bytes, int prefix) noexcept {
   return cleared;
 }
 
+// inet_ntop goes through the printf family: 200 ns, twice a request.
+std::size_t write_text(const address_v4::bytes_type& bytes, AddressText& text) noexcept {
+  char* end = text.data();
+  for (const std::uint8_t byte : bytes) {
+    if (end != text.data()) *end++ = '.';
+    if (byte >= 100) *end++ = static_cast<char>('0' + byte / 100);
+    if (byte >= 10) *end++ = static_cast<char>('0' + byte / 10 % 10);
+    *end++ = static_cast<char>('0' + byte % 10);
+  }
+  return static_cast<std::size_t>(end - text.data());
+}
+
+std::size_t write_text(const Bytes& bytes, AddressText& text) noexcept {
+  inet_ntop(AF_INET6, bytes.data(), text.data(), static_cast<socklen_t>(text.size()));
+  return std::strlen(text.data());
+}
+
 }  // namespace
 
 Address plain_address(const Address& address) noexcept {
@@ -120,21 +137,28 @@ std::string_view address_key(const Address& address, int ipv4_prefix, int ipv6_p
   }
   const bool four = plain.is_v4();
   const int prefix = four ? ipv4_prefix : ipv6_prefix;
+  std::size_t size = 0;
   if (four) {
     auto bytes = plain.to_v4().to_bytes();
     mask_bytes(bytes, prefix);
-    inet_ntop(AF_INET, bytes.data(), text.data(), static_cast<socklen_t>(text.size()));
+    size = write_text(bytes, text);
   } else {
     auto bytes = plain.to_v6().to_bytes();
     mask_bytes(bytes, prefix);
-    inet_ntop(AF_INET6, bytes.data(), text.data(), static_cast<socklen_t>(text.size()));
+    size = write_text(bytes, text);
   }
-  std::size_t size = std::strlen(text.data());
   if (prefix < (four ? 32 : 128)) {
     text[size++] = '/';
     size = static_cast<std::size_t>(std::to_chars(text.data() + size, text.data() + text.size(), prefix).ptr -
                                     text.data());
   }
+  return {text.data(), size};
+}
+
+std::string_view address_text(const Address& address, AddressText& text) noexcept {
+  const Address plain = plain_address(address);
+  const std::size_t size =
+      plain.is_v4() ? write_text(plain.to_v4().to_bytes(), text) : write_text(plain.to_v6().to_bytes(), text);
   return {text.data(), size};
 }
 

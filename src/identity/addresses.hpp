@@ -41,6 +41,9 @@ std::optional<Cidr> parse_cidr(std::string_view text, std::string& why);
 std::string_view address_key(const Address& address, int ipv4_prefix, int ipv6_prefix,
                              AddressText& text) noexcept;
 
+// The address as it is: "1.2.3.4", "2001:db8::1"; mapped addresses as IPv4. The view points into `text`.
+std::string_view address_text(const Address& address, AddressText& text) noexcept;
+
 // A set of blocks that answers with the longest match. Immutable. One binary search per distinct prefix
 // length.
 class CidrTable {

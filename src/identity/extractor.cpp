@@ -48,6 +48,7 @@ struct Extractor::Compiled {
   StringMap<bool> exempt_callers;
   std::array<std::string, kMaxDimensions> names;
   std::array<std::string, kMaxDimensions> missing_reasons;
+  std::size_t dimensions = dimension::kFirstDeclared;
   bool has_class = false;  // classes are configured, or a layer counts by class
 
   class Pass;
@@ -70,6 +71,7 @@ Extractor::Compiled::Compiled(ExtractorOptions given)
   std::erase_if(options.dimensions, [](const DimensionOptions& d) { return d.index >= kMaxDimensions; });
   for (const DimensionOptions& each : options.dimensions) {
     names[each.index] = each.name;
+    dimensions = std::max<std::size_t>(dimensions, each.index + 1U);
     missing_reasons[each.index] = "the " + each.name + " of this request is missing or contradictory";
     if (each.index == dimension::api_class && each.used_by_layer) has_class = true;
     for (const Source& source : each.from) {
@@ -355,7 +357,6 @@ Extractor& Extractor::operator=(Extractor&&) noexcept = default;
 
 void Extractor::extract(const http::RequestHead& head, const Address& peer, Scratch& scratch,
                         Extraction& out) const {
-  out = Extraction();
   Compiled::Pass(*compiled_, head, scratch, out).run(peer);
 }
 
@@ -365,6 +366,10 @@ bool Extractor::is_trusted(const Address& peer) const noexcept {
 
 const ExtractorOptions& Extractor::options() const noexcept {
   return compiled_->options;
+}
+
+std::size_t Extractor::dimensions() const noexcept {
+  return compiled_->dimensions;
 }
 
 std::string_view Extractor::dimension_name(Dimension d) const noexcept {

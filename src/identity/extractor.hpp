@@ -51,6 +51,7 @@ class Extractor {
   Extractor(Extractor&&) noexcept;
   Extractor& operator=(Extractor&&) noexcept;
 
+  // `out` is as new.
   void extract(const http::RequestHead& head, const boost::asio::ip::address& peer, Scratch& scratch,
                Extraction& out) const;
 
@@ -58,6 +59,8 @@ class Extractor {
   bool is_trusted(const boost::asio::ip::address& peer) const noexcept;
   const ExtractorOptions& options() const noexcept;
   std::string_view dimension_name(Dimension d) const noexcept;
+  // One more than the highest dimension that an Identity made here can hold.
+  std::size_t dimensions() const noexcept;
 
  private:
   struct Compiled;

@@ -59,9 +59,10 @@ class Sequence {
   std::uint64_t counter_ = 0;
 };
 
-void append_hex(std::string& out, std::uint64_t value, int digits) {
+char* write_hex(char* out, std::uint64_t value, int digits) {
   constexpr std::string_view alphabet = "0123456789abcdef";
-  for (int shift = (digits - 1) * 4; shift >= 0; shift -= 4) out += alphabet[value >> shift & 15];
+  for (int shift = (digits - 1) * 4; shift >= 0; shift -= 4) *out++ = alphabet[value >> shift & 15];
+  return out;
 }
 
 }  // namespace
@@ -78,15 +79,17 @@ void append_request_id(std::string& out, std::string_view given, std::int64_t wa
   }
   thread_local Sequence sequence;
   const auto [high, low] = sequence.next(wall_ms);
-  append_hex(out, high >> 32, 8);
-  out += '-';
-  append_hex(out, high >> 16 & 0xffff, 4);
-  out += '-';
-  append_hex(out, high & 0xffff, 4);
-  out += '-';
-  append_hex(out, low >> 48, 4);
-  out += '-';
-  append_hex(out, low & 0xffff'ffff'ffff, 12);
+  std::array<char, 36> text;
+  char* end = write_hex(text.data(), high >> 32, 8);
+  *end++ = '-';
+  end = write_hex(end, high >> 16 & 0xffff, 4);
+  *end++ = '-';
+  end = write_hex(end, high & 0xffff, 4);
+  *end++ = '-';
+  end = write_hex(end, low >> 48, 4);
+  *end++ = '-';
+  write_hex(end, low & 0xffff'ffff'ffff, 12);
+  out += std::string_view(text.data(), text.size());
 }
 
 }  // namespace weir::identity

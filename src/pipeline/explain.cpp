@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/explain.hpp"
 
+#include "identity/addresses.hpp"
+
 #include <array>
 
 #include "pipeline/cost.hpp"
@@ -98,8 +100,8 @@ void explain(const Runtime& runtime, ProbeRequest request, std::int64_t wall_ms,
   identity::Extraction found;
   runtime.extractor.extract(head, peer, scratch, found);
   out.normal_path = found.normal_path;
-  AddressText client;
-  out.client = address_text(found.client, client);
+  identity::AddressText client;
+  out.client = identity::address_text(found.client, client);
   out.credential = credential_text(found);
   if (found.refusal != identity::Refusal::none) {
     out.refusal = found.refusal_reason;

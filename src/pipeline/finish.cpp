@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/finish.hpp"
 
-#include <array>
+#include <boost/container/static_vector.hpp>
 
 #include "base/stopwatch.hpp"
+#include "identity/addresses.hpp"
 #include "pipeline/cost.hpp"
 #include "pipeline/rate_limit_fields.hpp"
 #include "pipeline/text.hpp"
@@ -114,9 +115,9 @@ void Finish::settle() noexcept {
 void Finish::emit() noexcept {
   const auto& identity = context_.extraction.identity;
   const auto& head = exchange_.request();
-  std::array<telemetry::LayerRecord, limit::kMaxLayers> layers;
+  boost::container::static_vector<telemetry::LayerRecord, limit::kMaxLayers> layers;
   const std::size_t count = context_.decided ? context_.charges.size : 0;
-  for (std::size_t n = 0; n < count; ++n) layers[n] = layer_record(context_, n);
+  for (std::size_t n = 0; n < count; ++n) layers.push_back(layer_record(context_, n));
 
   telemetry::RequestRecord record;
   record.wall_ms = context_.wall_ms;
@@ -133,8 +134,8 @@ void Finish::emit() noexcept {
   record.api = identity.text(dimension::api);
   record.caller = identity.text(dimension::caller);
   record.user = identity.text(dimension::user);
-  AddressText client;
-  record.client = address_text(context_.extraction.client, client);
+  identity::AddressText client;
+  record.client = identity::address_text(context_.extraction.client, client);
   record.endpoint = context_.forwarded.endpoint;
   record.status = exchange_.status();
   record.upstream_status = context_.forwarded.upstream_status;
@@ -156,7 +157,7 @@ void Finish::emit() noexcept {
       record.current_value = hit.used;
     }
   }
-  record.layers = {layers.data(), count};
+  record.layers = {layers.data(), layers.size()};
   sink_.finished(record);
 }
 

@@ -30,12 +30,14 @@ std::int64_t granted_delay_ms(const limit::ChargeSet& set, const limit::Decision
 
 void GatewayHandler::build_charges(RequestContext& context) {
   const auto& identity = context.extraction.identity;
-  for (std::size_t d = 0; d < context.facts.size(); ++d) {
+  const std::size_t dimensions = context.runtime->extractor.dimensions();
+  for (std::size_t d = 0; d < dimensions; ++d) {
     const auto& value = identity.value[d];
     context.facts[d] = {value.text, static_cast<limit::Fact>(value.presence)};
   }
   if (context.owner == 0) context.owner = ((next_owner_ += 2) & kOwnerMask) | 1U;  // odd, so never 0
-  const limit::Descriptor who{context.facts, identity.exempt, context.cost, context.owner};
+  const limit::Descriptor who{
+      {context.facts.data(), dimensions}, identity.exempt, context.cost, context.owner};
   context.charges.clear();
   context.decision = limit::Decision();
   context.decision.blocked_layer = context.runtime->chain.build(who, context.wall_ms, context.charges);
@@ -55,9 +57,12 @@ bool GatewayHandler::judge_now(RequestContext& context) {
     context.decided = true;
     return true;
   }
+  if (context.charges.size == 0) {
+    conclude(context);
+    return true;
+  }
   const std::int64_t began = monotonic_us();
-  const bool answered = context.charges.size == 0 || services_.store.decide_now(context.charges);
-  if (!answered) return false;
+  if (!services_.store.decide_now(context.charges)) return false;
   conclude(context);
   context.limiter_us = monotonic_us() - began;
   return !context.decision.delayable && context.decision.wait_ms == 0;

@@ -52,16 +52,17 @@ void append_layers(std::string& out, const ChargeSet& set, const Decision& decis
   out += ']';
 }
 
-void append_common(std::string& out, std::string_view type, std::string_view title, int status,
-                   std::string_view detail, std::string_view request_id) {
-  out += "{\"type\":";
-  append_json_string(out, type);
-  out += ",\"title\":";
-  append_json_string(out, title);
-  out += ",\"status\":";
+// Type and title are texts of ours: nothing in them needs an escape.
+void append_begin(std::string& out, std::string_view type, std::string_view title, int status) {
+  out += "{\"type\":\"";
+  out += type;
+  out += "\",\"title\":\"";
+  out += title;
+  out += "\",\"status\":";
   append_number(out, status);
-  out += ",\"detail\":";
-  append_json_string(out, detail);
+}
+
+void append_instance(std::string& out, std::string_view request_id) {
   if (request_id.empty()) return;
   out += ",\"instance\":\"/requests/";
   append_json_escaped(out, request_id);
@@ -124,7 +125,11 @@ std::string_view append_refusal_body(std::string& out, const ChargeSet& set, con
     return options.body_content_type;
   }
   const Wording words = wording(decision.outcome);
-  append_common(out, words.type, words.title, refusal_status(decision, options), words.detail, request_id);
+  append_begin(out, words.type, words.title, refusal_status(decision, options));
+  out += ",\"detail\":\"";
+  out += words.detail;
+  out += '"';
+  append_instance(out, request_id);
   out += ",\"violated-policies\":";
   append_layers(out, set, decision);
   if (const std::int64_t seconds = retry_after_seconds(decision);
@@ -138,7 +143,10 @@ std::string_view append_refusal_body(std::string& out, const ChargeSet& set, con
 
 void append_problem(std::string& out, int status, std::string_view title, std::string_view detail,
                     std::string_view request_id) {
-  append_common(out, "about:blank", title, status, detail, request_id);
+  append_begin(out, "about:blank", title, status);
+  out += ",\"detail\":";
+  append_json_string(out, detail);
+  append_instance(out, request_id);
   out += "}\n";
 }
 

@@ -2,8 +2,6 @@
 // Appending numbers and JSON text to a reused string, without allocation once its capacity has grown.
 #pragma once
 
-#include <array>
-#include <boost/asio/ip/address.hpp>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -14,7 +12,7 @@ namespace weir::pipeline {
 inline void append_number(std::string& out, std::int64_t number) {
   char digits[24];
   const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-  out.append(digits, end);
+  out.append(digits, static_cast<std::size_t>(end - digits));
 }
 
 // The text with JSON's escapes; control characters as \u00XX. Adds no quotes.
@@ -26,10 +24,6 @@ inline void append_json_string(std::string& out, std::string_view text) {
   append_json_escaped(out, text);
   out += '"';
 }
-
-// The address as text in `buffer`; IPv4-mapped IPv6 as IPv4.
-using AddressText = std::array<char, 64>;
-std::string_view address_text(const boost::asio::ip::address& address, AddressText& buffer) noexcept;
 
 // Milliseconds to whole seconds, rounded up.
 constexpr std::int64_t ceil_seconds(std::int64_t ms) {

@@ -27,6 +27,18 @@ TEST(Addresses, OneHostHasOneKey) {
   EXPECT_EQ(key("fe80::1%eth0", 32, 128), "fe80::1");
 }
 
+TEST(Addresses, AreWrittenAsTheyAreRead) {
+  AddressText buffer;
+  for (int octet = 0; octet < 256; ++octet) {
+    const std::string text =
+        std::to_string(octet) + ".0." + std::to_string(255 - octet) + "." + std::to_string(octet);
+    EXPECT_EQ(address_text(address(text), buffer), text);
+  }
+  EXPECT_EQ(address_text(address("::ffff:1.2.3.4"), buffer), "1.2.3.4");
+  EXPECT_EQ(address_text(address("64:ff9b::102:304"), buffer), "64:ff9b::102:304");
+  EXPECT_EQ(address_text(address("2001:DB8::1"), buffer), "2001:db8::1");
+}
+
 TEST(Addresses, PrefixesMakeOneKeyOfABlock) {
   EXPECT_EQ(key("2001:db8:0:1:a:b:c:d"), "2001:db8:0:1::/64");
   EXPECT_EQ(key("2001:db8:0:1:ffff::9"), "2001:db8:0:1::/64");
