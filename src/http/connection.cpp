@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/own_count.hpp"
 #include "http/server.hpp"
 
 namespace weir::http {
@@ -101,13 +102,13 @@ Connection::Step Connection::parse() {
   if (state == RequestParser::State::incomplete) return Step::wait;
   if (state == RequestParser::State::complete) {
     exchange_->begin();
-    server_.stats_.requests.fetch_add(1, std::memory_order_relaxed);
-    server_.stats_.in_flight.fetch_add(1, std::memory_order_relaxed);
+    add_own(server_.stats_.requests);
+    add_own(server_.stats_.in_flight);
     return Step::exchange;
   }
   const Refusal refusal = exchange_->refusal();
   refused_status_ = refusal.status;
-  server_.stats_.malformed.fetch_add(1, std::memory_order_relaxed);
+  add_own(server_.stats_.malformed);
   server_.handler_.refused(refusal.status, refusal.reason);
   return Step::refuse;
 }
@@ -124,14 +125,14 @@ Connection::Step Connection::after_wait(Wake wake) {
   if (wake == Wake::ready) return Step::wait;
   if (wake == Wake::canceled || exchange_ == nullptr) return Step::close;
   refused_status_ = 408;
-  server_.stats_.malformed.fetch_add(1, std::memory_order_relaxed);
+  add_own(server_.stats_.malformed);
   server_.handler_.refused(408, "header_timeout");
   return Step::refuse;
 }
 
 // After an exchange: true if the connection goes on.
 bool Connection::prepare_next() {
-  server_.stats_.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  add_own(server_.stats_.in_flight, -1);
   if (killed_ || !exchange_->may_persist()) return false;
   exchange_->next();
   since_ms_ = server_.loop_.now_ms();

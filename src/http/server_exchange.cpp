@@ -29,7 +29,7 @@ void ServerExchange::begin() {
   const ServerOptions& options = *downstream_.options;
   pace_.begin(options.body_min_rate, std::max(options.body_rate_window, options.body_idle_timeout).count());
   wants_continue_ = head_.expects_continue;
-  started_ms_ = loop_.clock().monotonic_ms();
+  started_ms_ = loop_.now_ms();
   writer_.begin({head_.method, head_.version_minor});
   const auto total = options.total_timeout.count();
   total_deadline_ms_ = total > 0 ? started_ms_ + total : 0;

@@ -78,6 +78,7 @@ class ServerExchange final : public Exchange {
   void append_body(std::string_view bytes) override { writer_.append(bytes); }
   void finish_body() override { writer_.finish(); }
   boost::asio::awaitable<Result<void>> flush() override;
+  Result<bool> flush_now() override;
   boost::asio::awaitable<Ending> tunnel(const Switch& to, net::Stream& upstream) override;
   void abort() noexcept override;
   bool response_started() const noexcept override { return writer_.status() != 0; }
@@ -99,7 +100,6 @@ class ServerExchange final : public Exchange {
   Result<std::string_view> decode(char* data, std::size_t size, std::size_t& consumed);
   error_code fail_body(Error error) noexcept;
   void send_continue() noexcept;
-  Result<void> try_flush() noexcept;
   std::int64_t deadline(std::chrono::milliseconds limit) const noexcept;
   std::int64_t body_deadline(std::int64_t idle_since_ms) const noexcept;
   bool total_time_is_over() const noexcept;

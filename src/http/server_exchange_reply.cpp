@@ -24,7 +24,7 @@ Persistence ServerExchange::persistence_now() const noexcept {
 
 void ServerExchange::build_reply(int status, const LocalReply& reply, Persistence wanted) {
   reply_fields_.clear();
-  reply_fields_ += date_line(loop_.clock().wall_ms());
+  reply_fields_ += date_line(loop_.wall_ms());
   if (!reply.body.empty()) {
     reply_fields_ += "Content-Type: ";
     reply_fields_ += reply.content_type;
@@ -42,7 +42,8 @@ awaitable<void> ServerExchange::reply(const LocalReply& reply) {
   // What has arrived of the body need not be waited for.
   while (!body_error_ && !body_.done() && in_used_ < in_.size()) (void)take_buffered_body();
   build_reply(reply.status, reply, reply.close ? Persistence::close : persistence_now());
-  (void)co_await flush();
+  const Result<bool> sent = flush_now();
+  if (sent && !*sent) (void)co_await flush();
 }
 
 awaitable<void> ServerExchange::refuse(int status) {
@@ -72,21 +73,22 @@ void ServerExchange::start_response(int status, std::string_view reason, std::st
       writer_.start(status, reason, field_lines, body, keep ? Persistence::keep_alive : Persistence::close);
 }
 
-Result<void> ServerExchange::try_flush() noexcept {
-  if (writer_.pending().empty()) return {};
+Result<bool> ServerExchange::flush_now() {
+  if (writer_.pending().empty()) return true;
   const auto taken = downstream_.stream->try_write(writer_.pending());
   if (!taken) {
     lose_client();
     return Error::client_gone;
   }
   writer_.sent(*taken);
-  return {};
+  return writer_.pending().empty();
 }
 
 awaitable<Result<void>> ServerExchange::flush() {
   for (;;) {
-    const Result<void> tried = try_flush();
-    if (!tried || writer_.pending().empty()) co_return tried;
+    const Result<bool> sent = flush_now();
+    if (!sent) co_return sent.error();
+    if (*sent) co_return Result<void>();
     const std::int64_t until = deadline(downstream_.options->write_timeout);
     const Wake wake = co_await downstream_.stream->wait(Interest::write, until);
     if (wake == Wake::ready) continue;

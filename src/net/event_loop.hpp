@@ -36,6 +36,7 @@ class EventLoop {
   const Clock& clock() const noexcept { return clock_; }
   // The time of this turn of the loop, for deadlines: at most a tick of the wheel behind the clock.
   std::int64_t now_ms() const noexcept { return poller_.now_ms(); }
+  std::int64_t wall_ms() const noexcept { return poller_.wall_ms(); }  // for Date fields
 
   // Lets everybody else have a turn. For a coroutine whose peers are always ready.
   boost::asio::awaitable<void> yield();

@@ -18,7 +18,7 @@ int make_epoll_set() {
 }  // namespace
 
 Poller::Poller(boost::asio::io_context& io, const Clock& clock)
-    : set_(io, make_epoll_set()), clock_(clock), now_ms_(clock.monotonic_ms()) {}
+    : set_(io, make_epoll_set()), clock_(clock), now_ms_(clock.monotonic_ms()), wall_ms_(clock.wall_ms()) {}
 
 Result<void> Poller::add(int descriptor, Pollable& pollable) noexcept {
   epoll_event event{};

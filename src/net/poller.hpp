@@ -44,7 +44,12 @@ class Poller {
 
   // The monotonic time when the events being delivered were taken: one clock read for all of them.
   std::int64_t now_ms() const noexcept { return now_ms_; }
-  void refresh_time() noexcept { now_ms_ = clock_.monotonic_ms(); }
+  // The same of the wall clock.
+  std::int64_t wall_ms() const noexcept { return wall_ms_; }
+  void refresh_time() noexcept {
+    now_ms_ = clock_.monotonic_ms();
+    wall_ms_ = clock_.wall_ms();
+  }
 
   // Registers for reading, writing and hang-up, edge-triggered. The first event comes by itself if the
   // descriptor is ready already. The Pollable must call remove() before its descriptor is closed.
@@ -62,6 +67,7 @@ class Poller {
   boost::asio::posix::stream_descriptor set_;
   const Clock& clock_;
   std::int64_t now_ms_;
+  std::int64_t wall_ms_;
   std::array<epoll_event, kBatch> batch_;
   int batch_size_ = 0;
 };

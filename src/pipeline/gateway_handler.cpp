@@ -30,11 +30,14 @@ boost::asio::awaitable<void> GatewayHandler::handle(http::Exchange& exchange) {
     const auto reply = refusal_reply(exchange, context);
     co_return co_await exchange.reply(reply);
   }
-  if (context.route == nullptr) {
+  upstream::Forwarder* forwarder =
+      context.route != nullptr ? services_.forwarders.find(context.route->upstream) : nullptr;
+  if (forwarder == nullptr) {
     const auto reply = no_route_reply(exchange, context);
     co_return co_await exchange.reply(reply);
   }
-  co_await forward(exchange, context);
+  plan_forward(exchange, context);
+  context.forwarded = co_await forwarder->forward(exchange, context.plan);
 }
 
 void GatewayHandler::refused(int status, std::string_view reason) noexcept {

@@ -42,7 +42,7 @@ class GatewayHandler final : public http::Handler {
   boost::asio::awaitable<void> judge(http::Exchange& exchange, RequestContext& context);
   void conclude(RequestContext& context);
   boost::asio::awaitable<bool> hold(http::Exchange& exchange, std::int64_t wait_ms);
-  boost::asio::awaitable<void> forward(http::Exchange& exchange, RequestContext& context);
+  void plan_forward(const http::Exchange& exchange, RequestContext& context);
 
   http::LocalReply identity_reply(const http::Exchange& exchange, RequestContext& context);
   http::LocalReply preflight_reply(const http::Exchange& exchange, RequestContext& context);

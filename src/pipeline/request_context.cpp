@@ -12,13 +12,13 @@ constexpr std::size_t kIdleContexts = 1024;
 void RequestContext::reset() noexcept {
   runtime.reset();
   extraction = identity::Extraction();
-  facts.fill(limit::DescriptorEntry());
   route = nullptr;
   charges.clear();
   decision = limit::Decision();
   cost = 1;
   owner = 0;
   decided = false;
+  plan = upstream::ForwardPlan();
   forwarded = upstream::ForwardResult();
   request_id.clear();
   request_fields.clear();

@@ -21,13 +21,14 @@ namespace weir::pipeline {
 struct RequestContext {
   std::shared_ptr<const Runtime> runtime;  // the one configuration this request sees
   identity::Extraction extraction;
-  std::array<limit::DescriptorEntry, identity::kMaxDimensions> facts;
-  const Route* route = nullptr;  // nullptr: no route matches
+  std::array<limit::DescriptorEntry, identity::kMaxDimensions> facts;  // as many as there are dimensions
+  const Route* route = nullptr;                                        // nullptr: no route matches
   limit::ChargeSet charges;
   limit::Decision decision;
   std::int64_t cost = 1;
   std::uint64_t owner = 0;  // of its concurrency slots
   bool decided = false;
+  upstream::ForwardPlan plan;
   upstream::ForwardResult forwarded;
 
   std::string request_id;

@@ -73,14 +73,10 @@ bool GatewayHandler::identify(http::Exchange& exchange, RequestContext& context)
   return true;
 }
 
-// Forwards, with the fields that the upstream and the client shall see.
-boost::asio::awaitable<void> GatewayHandler::forward(http::Exchange& exchange, RequestContext& context) {
+// The fields that the upstream and the client shall see, and those they shall not. (Not a coroutine around
+// forward(): one frame fewer per request.)
+void GatewayHandler::plan_forward(const http::Exchange& exchange, RequestContext& context) {
   const Runtime& runtime = *context.runtime;
-  upstream::Forwarder* forwarder = services_.forwarders.find(context.route->upstream);
-  if (forwarder == nullptr) {
-    const auto reply = no_route_reply(exchange, context);
-    co_return co_await exchange.reply(reply);
-  }
   const http::RequestHead& head = exchange.request();
   identity::append_forwarded_fields(context.request_fields, head, exchange.peer_address(), exchange.secure(),
                                     context.extraction.peer_trusted);
@@ -94,7 +90,7 @@ boost::asio::awaitable<void> GatewayHandler::forward(http::Exchange& exchange, R
   context.response_fields += context.request_id;
   context.response_fields += "\r\n";
 
-  upstream::ForwardPlan plan;
+  upstream::ForwardPlan& plan = context.plan;
   plan.request_target = head.target;
   if (runtime.forward_normal_path || !head.target.starts_with('/')) {
     context.target = runtime.forward_normal_path ? context.extraction.normal_path : head.path;
@@ -110,7 +106,6 @@ boost::asio::awaitable<void> GatewayHandler::forward(http::Exchange& exchange, R
       context.extraction.peer_trusted ? &runtime.removed_from_trusted : &runtime.removed_from_others;
   plan.remove_response_fields = &runtime.removed_from_responses;
   plan.cost_response_field = runtime.cost.settle_response_header;
-  context.forwarded = co_await forwarder->forward(exchange, plan);
 }
 
 }  // namespace weir::pipeline

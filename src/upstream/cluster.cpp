@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/own_count.hpp"
 #include "base/stopwatch.hpp"
 #include "http/local_reply.hpp"
 #include "upstream/error_reply.hpp"
@@ -67,7 +68,7 @@ Cluster::Forward::Forward(std::shared_ptr<Cluster> cluster_, http::Exchange& exc
 
 Cluster::Forward::~Forward() {
   connection.reset();
-  if (endpoint != nullptr) endpoint->stats().outstanding.fetch_sub(1, std::memory_order_relaxed);
+  if (endpoint != nullptr) add_own(endpoint->stats().outstanding, -1);
   relay->end();
   auto& running = cluster->running_;
   const auto mine = std::find(running.begin(), running.end(), relay.get());
@@ -82,16 +83,16 @@ void Cluster::Forward::choose() {
   leave(ForwardError::none);
   endpoint = std::move(next);
   if (endpoint == nullptr) return;
-  endpoint->stats().outstanding.fetch_add(1, std::memory_order_relaxed);
+  add_own(endpoint->stats().outstanding);
   result.endpoint = endpoint->name();
 }
 
 void Cluster::Forward::leave(ForwardError error) noexcept {
   if (endpoint == nullptr) return;
   if (error != ForwardError::none) {
-    endpoint->stats().ended[static_cast<std::size_t>(error)].fetch_add(1, std::memory_order_relaxed);
+    add_own(endpoint->stats().ended[static_cast<std::size_t>(error)]);
   }
-  endpoint->stats().outstanding.fetch_sub(1, std::memory_order_relaxed);
+  add_own(endpoint->stats().outstanding, -1);
   endpoint.reset();
 }
 
@@ -130,7 +131,7 @@ bool Cluster::reuse(Forward& forward) {
   ++forward.result.attempts;
   forward.result.connect_us = 0;
   Endpoint& endpoint = *forward.endpoint;
-  endpoint.stats().requests.fetch_add(1, std::memory_order_relaxed);
+  add_own(endpoint.stats().requests);
   if (forward.retried) return false;
   const auto check = forward.relay->is_idempotent() ? Endpoint::Check::events : Endpoint::Check::kernel;
   forward.connection = endpoint.take(check);
@@ -160,7 +161,7 @@ awaitable<ForwardError> Cluster::connect(Forward& forward) {
 awaitable<ForwardError> Cluster::connect_to(Forward& forward, const net::PeerAddress& address) {
   Endpoint& endpoint = *forward.endpoint;
   const std::int64_t began_us = monotonic_us();
-  endpoint.stats().connects.fetch_add(1, std::memory_order_relaxed);
+  add_own(endpoint.stats().connects);
   auto stream = net::begin_connect(endpoint.loop(), address);
   forward.relay->use(nullptr);
   if (!stream) co_return ForwardError::connect_failed;
@@ -188,10 +189,10 @@ bool Cluster::another_attempt(Forward& forward, ForwardError error) {
   if (!stale && !(refused && forward.cluster->endpoints_.size() > 1)) return false;
   forward.relay->rewind();
   forward.connection.reset();
-  forward.endpoint->stats().retries.fetch_add(1, std::memory_order_relaxed);
+  add_own(forward.endpoint->stats().retries);
   if (refused) {
     forward.endpoint->addresses().complain();
-    forward.endpoint->stats().ended[static_cast<std::size_t>(error)].fetch_add(1, std::memory_order_relaxed);
+    add_own(forward.endpoint->stats().ended[static_cast<std::size_t>(error)]);
     forward.choose();
   }
   forward.retried = stale;
@@ -208,11 +209,10 @@ void Cluster::conclude(Forward& forward, ForwardError error) {
   result.has_cost_header = relay.cost().present;
   if (forward.endpoint == nullptr) return;
   EndpointStats& stats = forward.endpoint->stats();
-  stats.ended[static_cast<std::size_t>(error)].fetch_add(1, std::memory_order_relaxed);
+  add_own(stats.ended[static_cast<std::size_t>(error)]);
   if (result.upstream_status != 0) {
-    stats.responses.fetch_add(1, std::memory_order_relaxed);
-    stats.response_us_sum.fetch_add(static_cast<std::uint64_t>(result.response_us),
-                                    std::memory_order_relaxed);
+    add_own(stats.responses);
+    add_own(stats.response_us_sum, static_cast<std::uint64_t>(result.response_us));
   }
   if (error == ForwardError::none && relay.connection_is_clean()) {
     forward.endpoint->give_back(std::move(forward.connection), forward.options->keep_alive,

@@ -92,8 +92,12 @@ awaitable<ForwardError> Relay::run() {
       on_tunnel_end(ending);
       break;
     } else {
-      const Result<void> sent = co_await exchange_->flush();
+      const Result<bool> sent = exchange_->flush_now();
       if (!sent) fail(ForwardError::client_gone);
+      if (sent && !*sent) {
+        const Result<void> rest = co_await exchange_->flush();
+        if (!rest) fail(ForwardError::client_gone);
+      }
       if (response_done_) break;
       if (++moves_in_turn_ < kMovesPerTurn) continue;
       moves_in_turn_ = 0;
@@ -198,7 +202,7 @@ void Relay::on_tunnel_end(http::Ending ending) noexcept {
 void Relay::take_head() {
   head_done_ = true;
   if (sent_us_ != 0) response_us_ = monotonic_us() - sent_us_;
-  cost_ = append_response_fields(fields_, head_, *plan_, loop_.clock().wall_ms());
+  cost_ = append_response_fields(fields_, head_, *plan_, loop_.wall_ms());
 }
 
 void Relay::start_response() {

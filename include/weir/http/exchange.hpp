@@ -76,6 +76,9 @@ class Exchange {
   virtual void finish_body() = 0;
   // Sends everything buffered: one non-blocking send, waiting only if the client reads slowly.
   virtual boost::asio::awaitable<Result<void>> flush() = 0;
+  // The same as far as it goes without waiting: true if everything is sent, false if flush() has to wait for
+  // the rest. Spares most responses a coroutine.
+  virtual Result<bool> flush_now() { return false; }
   // Switches protocols: sends a 101, then passes bytes both ways between the client and `upstream` as they
   // are until the tunnel ends; the client's connection is closed then, `upstream` is left to the caller. What
   // the client had sent behind its request goes first by itself. Time limits but
