@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "telemetry/json_line.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <ctime>
@@ -11,9 +12,12 @@ namespace {
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
 
-bool is_plain(unsigned char c) {
-  return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-}
+// Octets that stand for themselves.
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t c = 0x20; c < 0x7f; ++c) plain[c] = c != '"' && c != '\\';
+  return plain;
+}();
 
 void append_escape(std::string& out, unsigned char c) {
   switch (c) {
@@ -70,7 +74,7 @@ std::string_view cut(std::string_view text) {
 void append_json_text(std::string& out, std::string_view text) {
   while (!text.empty()) {
     std::size_t plain = 0;
-    while (plain < text.size() && is_plain(static_cast<unsigned char>(text[plain]))) ++plain;
+    while (plain < text.size() && kPlain[static_cast<unsigned char>(text[plain])]) ++plain;
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) return;
@@ -89,7 +93,7 @@ void append_json_text(std::string& out, std::string_view text) {
 void append_number(std::string& out, std::int64_t value) {
   std::array<char, 24> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  out.append(digits.data(), end);
+  out.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
 }
 
 void append_time(std::string& out, std::int64_t wall_ms) {
@@ -115,17 +119,38 @@ void append_time(std::string& out, std::int64_t wall_ms) {
   out += 'Z';
 }
 
-void JsonLine::name(std::string_view field) {
-  if (!first_) out_ += ',';
-  first_ = false;
-  out_ += '"';
-  out_ += field;
-  out_ += "\":";
-}
+// What a field begins with, put together here so that the line grows once for it: a request has two dozen.
+class JsonLine::Piece {
+ public:
+  Piece(JsonLine& line, std::string_view field) : out_(line.out_) {
+    if (!line.first_) add(',');
+    line.first_ = false;
+    add('"');
+    add(field);
+    add("\":");
+  }
+  ~Piece() { out_.append(bytes_.data(), size_); }
+  Piece(const Piece&) = delete;
+  Piece& operator=(const Piece&) = delete;
+
+  void add(char c) { bytes_[size_++] = c; }
+  void add(std::string_view text) {
+    std::copy(text.begin(), text.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(size_));
+    size_ += text.size();
+  }
+  void add_number(std::int64_t value) {
+    char* const from = bytes_.data() + size_;
+    size_ += static_cast<std::size_t>(std::to_chars(from, bytes_.data() + bytes_.size(), value).ptr - from);
+  }
+
+ private:
+  std::string& out_;
+  std::array<char, kMaxName + 32> bytes_;
+  std::size_t size_ = 0;
+};
 
 JsonLine& JsonLine::text(std::string_view field, std::string_view value) {
-  name(field);
-  out_ += '"';
+  Piece(*this, field).add('"');
   if (value.size() > kMaxLoggedText) {
     append_json_text(out_, cut(value));
     out_ += kEllipsis;
@@ -137,40 +162,36 @@ JsonLine& JsonLine::text(std::string_view field, std::string_view value) {
 }
 
 JsonLine& JsonLine::number(std::string_view field, std::int64_t value) {
-  name(field);
-  append_number(out_, value);
+  Piece(*this, field).add_number(value);
   return *this;
 }
 
 JsonLine& JsonLine::milliseconds(std::string_view field, std::int64_t microseconds) {
-  name(field);
+  Piece piece(*this, field);
   if (microseconds < 0) microseconds = 0;
-  append_number(out_, microseconds / 1000);
+  piece.add_number(microseconds / 1000);
   const auto rest = static_cast<int>(microseconds % 1000);
-  out_ += '.';
-  out_ += static_cast<char>('0' + rest / 100);
-  out_ += static_cast<char>('0' + rest / 10 % 10);
-  out_ += static_cast<char>('0' + rest % 10);
+  piece.add('.');
+  piece.add(static_cast<char>('0' + rest / 100));
+  piece.add(static_cast<char>('0' + rest / 10 % 10));
+  piece.add(static_cast<char>('0' + rest % 10));
   return *this;
 }
 
 JsonLine& JsonLine::flag(std::string_view field, bool value) {
-  name(field);
-  out_ += value ? "true" : "false";
+  Piece(*this, field).add(value ? std::string_view("true") : std::string_view("false"));
   return *this;
 }
 
 JsonLine& JsonLine::time(std::string_view field, std::int64_t wall_ms) {
-  name(field);
-  out_ += '"';
+  Piece(*this, field).add('"');
   append_time(out_, wall_ms);
   out_ += '"';
   return *this;
 }
 
 JsonLine& JsonLine::texts(std::string_view field, std::span<const std::string_view> values) {
-  name(field);
-  out_ += '[';
+  Piece(*this, field).add('[');
   for (std::size_t n = 0; n < values.size(); ++n) {
     out_ += n == 0 ? "\"" : ",\"";
     append_json_text(out_, values[n]);

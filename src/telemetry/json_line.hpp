@@ -23,7 +23,8 @@ class JsonLine {
   // Appends to `out`, which must outlive this.
   explicit JsonLine(std::string& out) : out_(out) { out_ += '{'; }
 
-  // Names are literals of ours: they are not escaped.
+  static constexpr std::size_t kMaxName = 64;
+  // Names are literals of ours, of at most kMaxName octets: they are not escaped.
   JsonLine& text(std::string_view name, std::string_view value);
   JsonLine& number(std::string_view name, std::int64_t value);
   // Microseconds as milliseconds with three decimals.
@@ -37,7 +38,7 @@ class JsonLine {
   void end() { out_ += "}\n"; }
 
  private:
-  void name(std::string_view field);
+  class Piece;
 
   std::string& out_;
   bool first_ = true;
