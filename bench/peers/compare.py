@@ -58,6 +58,34 @@ def measure(proxy, script, seconds, connections):
     return used / 1000 / max(1, requests), requests / seconds, p99
 
 
+class Redis:
+    """The shared store of a scenario, on the upstream's CPU; its own CPU per request is reported beside the proxy's."""
+
+    def __init__(self, work):
+        self.process = subprocess.Popen(
+            proxies.on_cpu(1, ["redis-server", "--port", str(proxies.REDIS), "--bind", "127.0.0.1", "--save", "",
+                               "--appendonly", "no", "--dir", str(work)]), stdout=subprocess.DEVNULL)
+        time.sleep(0.3)
+
+    def cpu_ns(self):
+        return proxies.cpu_ns_of([self.process.pid])
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(10)
+
+
+def measure_with_store(contestants, script, rounds, seconds, connections, store):
+    print("\nredis: counting exact, one EVALSHA per request for four layers")
+    proxy = contestants[0]
+    for number in range(rounds):
+        before = store.cpu_ns()
+        micros, rate, p99 = measure(proxy, script, seconds, connections)
+        used = (store.cpu_ns() - before) / 1000 / max(1.0, rate * seconds)
+        print(f"  round {number}: gateway {micros:6.2f} us/request, redis {used:6.2f} us/request, "
+              f"{rate:7.0f} requests/s, p99 {p99:6.2f} ms")
+
+
 def compare(title, contestants, script, rounds, seconds, connections):
     print(f"\n{title}")
     results = {proxy.name: [] for proxy in contestants}
@@ -86,6 +114,9 @@ def scenario(name, work, binary):
     if name == "refused":
         return [proxies.weir("weir", port, work, binary, proxies.REFUSING),
                 proxies.nginx_refused("nginx", port + 1, work), proxies.haproxy_refused("haproxy", port + 2, work)]
+    if name == "redis":
+        store = f'{{kind: redis, url: "redis://127.0.0.1:{proxies.REDIS}", timeout: 200ms, counting: exact}}'
+        return [proxies.weir("weir", port, work, binary, proxies.FOUR_LAYERS, store=store)]
     if name == "limiter":  # what four layers cost: the same gateway with and without them
         return [proxies.weir("weir-4-layers", port, work, binary, proxies.FOUR_LAYERS),
                 proxies.weir("weir-none", port + 1, work, binary, proxies.UNLIMITED)]
@@ -98,23 +129,30 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("scenarios", nargs="*", default=["plain", "full", "refused", "body16k", "limiter"])
+    parser.add_argument("scenarios", nargs="*", default=["plain", "full", "refused", "body16k", "limiter", "redis"])
     args = parser.parse_args()
     for name in args.scenarios:
         work = tempfile.mkdtemp(prefix="weir-bench-")
         script = pathlib.Path(work) / "load.lua"
         script.write_text(LUA)
         upstream = start_upstream(work, 16384 if name == "body16k" else 120)
+        store = Redis(work) if name == "redis" else None
         contestants = scenario(name, work, str(pathlib.Path(args.weir).resolve()))
         started = []
         try:
             for proxy in contestants:
                 proxy.start(0)
                 started.append(proxy)
-            compare(name, contestants, str(script), args.rounds, args.seconds, args.connections)
+            measured = (str(script), args.rounds, args.seconds, args.connections)
+            if store is None:
+                compare(name, contestants, *measured)
+            else:
+                measure_with_store(contestants, *measured, store)
         finally:
             for proxy in started:
                 proxy.stop()
+            if store is not None:
+                store.stop()
             upstream.terminate()
             upstream.wait(10)
         shutil.rmtree(work, ignore_errors=True)

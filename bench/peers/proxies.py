@@ -7,6 +7,7 @@ import time
 import urllib.request
 
 UPSTREAM = 19300
+REDIS = 19301
 
 
 def on_cpu(cpu, command):
@@ -43,14 +44,18 @@ class Proxy:
 
     def cpu_ns(self):
         """CPU time of the process and its children so far, from the scheduler's own books."""
-        total = 0
-        for pid in [self.process.pid, *children(self.process.pid)]:
-            for task in os.listdir(f"/proc/{pid}/task"):
-                try:
-                    total += int(pathlib.Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[0])
-                except OSError:
-                    pass
-        return total
+        return cpu_ns_of([self.process.pid, *children(self.process.pid)])
+
+
+def cpu_ns_of(pids):
+    total = 0
+    for pid in pids:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            try:
+                total += int(pathlib.Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[0])
+            except OSError:
+                pass  # a thread that ended meanwhile
+    return total
 
 
 def children(pid):

@@ -60,12 +60,14 @@ class Faults(GatewayCase):
                 self.wait_healthy(weir)
 
     def wait_healthy(self, weir):
-        """Counts in Redis again: a fresh caller's key appears there."""
+        """Every worker counts in Redis again: a fresh caller's key appears there, and no breaker is left open."""
         def counted():
             name = f"probe{time.monotonic_ns()}"
             weir.client.get("/", who(name))
-            return any(name in key for key in self.server.keys())
-        self.eventually(counted, 10, "counting in Redis again")
+            metrics = weir.metrics()
+            return (any(name in key for key in self.server.keys()) and metrics.value("weir_store_breaker_open") == 0
+                    and metrics.value("weir_store_state") == 0)
+        self.eventually(counted, 20, "counting in Redis again")
 
     def test_local(self):
         self.each_fault("local", 200)
