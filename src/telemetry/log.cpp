@@ -26,7 +26,8 @@ constexpr std::array<std::string_view, 5> kLevelNames{"debug", "info", "warn", "
 // The lines are complete and escaped when spdlog gets them: it only queues and writes.
 struct Backend {
   std::shared_ptr<spdlog::async_logger> logger;
-  std::shared_ptr<spdlog::details::thread_pool> pool;  // last: its end, which joins, comes before the logger's
+  std::shared_ptr<spdlog::details::thread_pool>
+      pool;  // last: its end, which joins, comes before the logger's
 };
 
 struct State {

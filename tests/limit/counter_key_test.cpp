@@ -99,7 +99,8 @@ TEST(CounterKey, an_identity_that_stands_for_an_address_is_hashed_and_marked) {
   const std::string key = key_of({user}, Who().is(user, "@ip:10.1.2.3"));
   EXPECT_EQ(key.find("10.1.2.3"), std::string::npos);
   EXPECT_TRUE(key.starts_with("w1:edge-1:{u=#@")) << key;
-  EXPECT_TRUE(key_of({user}, Who().is(user, "#@x")).starts_with("w1:edge-1:{u=%23@x}")) << "no value can look like it";
+  EXPECT_TRUE(key_of({user}, Who().is(user, "#@x")).starts_with("w1:edge-1:{u=%23@x}"))
+      << "no value can look like it";
 }
 
 TEST(CounterKey, calendar_windows_say_which_and_where) {
