@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Appending numbers and JSON text to a reused string, without allocation once its capacity has grown.
+// Appending numbers and JSON text to a reused string, by the rules of the log lines
+// (telemetry/json_line.hpp): octets that are no UTF-8 cannot break a body either.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "telemetry/json_line.hpp"
+
 namespace weir::pipeline {
 
-inline void append_number(std::string& out, std::int64_t number) {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-  out.append(digits, static_cast<std::size_t>(end - digits));
-}
+using telemetry::append_number;
 
-// The text with JSON's escapes; control characters as \u00XX. Adds no quotes.
-void append_json_escaped(std::string& out, std::string_view text);
+// The inside of a JSON string. Adds no quotes.
+inline void append_json_escaped(std::string& out, std::string_view text) {
+  telemetry::append_json_text(out, text);
+}
 
 // "text" with quotes.
 inline void append_json_string(std::string& out, std::string_view text) {

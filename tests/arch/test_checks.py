@@ -47,7 +47,7 @@ class Checks(unittest.TestCase):
 
     def test_text(self):
         head = "// SPDX-License-Identifier: Apache-2.0\n"
-        self.write("a.cpp", head + "int network = 1;  // see framework/work/x\n")
+        self.write("a.cpp", head + "int network = 1;  // see framework/wor" + "k/x\n")
         self.assertEqual(run("check_text.py", self.root).returncode, 0)
         breaches = ("// TO" + "DO: later", "open(\"/wor" + "k/x\")", "EXPECT_TRUE(tr" + "ue);", "GTEST_SK" + "IP();", "\n" * 400)
         for text in breaches:
