@@ -72,7 +72,7 @@ void append_store(std::string& out, const pipeline::Runtime& runtime, const stor
     auto worst = store::StoreHealth::healthy;
     for (const auto& worker : workers) {
       connected += worker->stores().redis()->connection_stats().ready.load() ? 1 : 0;
-      worst = std::max(worst, worker->stores().local_share()->stats().health.load());
+      worst = std::max(worst, worker->stores().ladder()->stats().health.load());
     }
     object.text("health", kHealthNames[static_cast<std::size_t>(worst)]);
     object.number("workers_connected", connected);

@@ -85,7 +85,7 @@ std::vector<SampleFamily> redis_families(const Workers& workers) {
   }
   auto worst = store::StoreHealth::healthy;
   for (const auto& worker : workers)
-    worst = std::max(worst, worker->stores().local_share()->stats().health.load());
+    worst = std::max(worst, worker->stores().ladder()->stats().health.load());
   std::vector<const telemetry::Histogram*> calls;
   for (const auto& worker : workers) calls.push_back(&worker->stores().redis()->stats().call_us);
   return {
@@ -102,10 +102,10 @@ std::vector<SampleFamily> redis_families(const Workers& workers) {
               [](Worker& worker) { return worker.stores().redis()->connection_stats().ready.load(); })),
       one("weir_store_breaker_open", "Workers whose store breaker is open.", SampleKind::gauge,
           sum(workers,
-              [](Worker& worker) { return worker.stores().local_share()->stats().breaker_open.load(); })),
+              [](Worker& worker) { return worker.stores().ladder()->stats().breaker_open.load(); })),
       one("weir_store_spared_calls_total", "Requests decided locally without asking the store that was ill.",
           SampleKind::counter,
-          sum(workers, [](Worker& worker) { return worker.stores().local_share()->stats().spared.load(); })),
+          sum(workers, [](Worker& worker) { return worker.stores().ladder()->stats().spared.load(); })),
   };
 }
 

@@ -49,7 +49,7 @@ void Gateway::report_store_health() {
   if (workers_.front()->stores().redis() == nullptr) return;
   auto worst = store::StoreHealth::healthy;
   for (const auto& worker : workers_) {
-    worst = std::max(worst, worker->stores().local_share()->stats().health.load());
+    worst = std::max(worst, worker->stores().ladder()->stats().health.load());
   }
   if (worst != reported_health_) {
     reported_health_ = worst;

@@ -9,11 +9,11 @@ StoreStack::StoreStack(boost::asio::io_context& io, const store::StoreOptions& o
   if (options.kind == store::StoreKind::memory) return;
   connection_ = redis::Connection::start(io.get_executor(), store::connection_options(options));
   redis_ = std::make_unique<store::RedisStore>(connection_, options.timeout);
-  store::LocalShareStore::Options local;
+  store::LadderStore::Options local;
   local.instances = options.instances;
   local.long_after = options.long_after;
-  local_share_ = std::make_unique<store::LocalShareStore>(local, *redis_, memory, clock);
-  scope_ = std::make_unique<store::ScopeStore>(memory, *local_share_);
+  ladder_ = std::make_unique<store::LadderStore>(local, *redis_, memory, clock);
+  scope_ = std::make_unique<store::ScopeStore>(memory, *ladder_);
   top_ = scope_.get();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The counter stores of one worker, outermost first. Memory: the process's own store alone. Redis: layers
-// that count per process (ScopeStore), then what to do while Redis is ill (LocalShareStore), then Redis
+// that count per process (ScopeStore), then what to do while Redis is ill (LadderStore), then Redis
 // itself, over one pipelined connection of this worker's.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "redis/connection.hpp"
-#include "store/local_share_store.hpp"
+#include "store/ladder_store.hpp"
 #include "store/memory_store.hpp"
 #include "store/redis_store.hpp"
 #include "store/scope_store.hpp"
@@ -30,12 +30,12 @@ class StoreStack {
 
   // nullptr in memory mode. Their statistics are readable from any thread.
   const store::RedisStore* redis() const noexcept { return redis_.get(); }
-  const store::LocalShareStore* local_share() const noexcept { return local_share_.get(); }
+  const store::LadderStore* ladder() const noexcept { return ladder_.get(); }
 
  private:
   std::shared_ptr<redis::Connection> connection_;
   std::unique_ptr<store::RedisStore> redis_;
-  std::unique_ptr<store::LocalShareStore> local_share_;
+  std::unique_ptr<store::LadderStore> ladder_;
   std::unique_ptr<store::ScopeStore> scope_;
   limit::CounterStore* top_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/local_share_store.hpp"
+#include "store/ladder_store.hpp"
 
 #include <algorithm>
 #include <array>
@@ -34,7 +34,7 @@ void add(std::atomic<std::uint64_t>& counter) {
 }  // namespace
 
 // A set of its own for the memory store: scaled policies, marked keys, and where each layer came from.
-class LocalShareStore::LocalSet {
+class LadderStore::LocalSet {
  public:
   ChargeSet set;
 
@@ -70,7 +70,7 @@ class LocalShareStore::LocalSet {
   std::size_t used_ = 0;
 };
 
-LocalShareStore::LocalShareStore(Options options, limit::CounterStore& shared, limit::CounterStore& memory,
+LadderStore::LadderStore(Options options, limit::CounterStore& shared, limit::CounterStore& memory,
                                  const Clock& clock)
     : options_(options),
       shared_(shared),
@@ -78,9 +78,9 @@ LocalShareStore::LocalShareStore(Options options, limit::CounterStore& shared, l
       clock_(clock),
       breaker_(options.breaker, process_seed() ^ reinterpret_cast<std::uintptr_t>(this)) {}
 
-LocalShareStore::~LocalShareStore() = default;
+LadderStore::~LadderStore() = default;
 
-bool LocalShareStore::decide_now(ChargeSet& set) {
+bool LadderStore::decide_now(ChargeSet& set) {
   if (shared_.decide_now(set)) return true;
   if (!breaker_.refuses(clock_.monotonic_ms())) return false;
   add(stats_.spared);
@@ -88,7 +88,7 @@ bool LocalShareStore::decide_now(ChargeSet& set) {
   return true;
 }
 
-boost::asio::awaitable<void> LocalShareStore::decide(ChargeSet& set) {
+boost::asio::awaitable<void> LadderStore::decide(ChargeSet& set) {
   const auto pass = breaker_.admit(clock_.monotonic_ms());
   if (pass == Breaker::Pass::refused) {
     add(stats_.spared);
@@ -100,7 +100,7 @@ boost::asio::awaitable<void> LocalShareStore::decide(ChargeSet& set) {
   if (set.store_error) answer_here(set);
 }
 
-boost::asio::awaitable<void> LocalShareStore::peek(ChargeSet& set) {
+boost::asio::awaitable<void> LadderStore::peek(ChargeSet& set) {
   const auto pass = breaker_.admit(clock_.monotonic_ms());
   if (pass != Breaker::Pass::refused) {
     co_await shared_.peek(set);
@@ -114,7 +114,7 @@ boost::asio::awaitable<void> LocalShareStore::peek(ChargeSet& set) {
   apply(set, *local);
 }
 
-void LocalShareStore::note(Breaker::Pass pass, const error_code& error) {
+void LadderStore::note(Breaker::Pass pass, const error_code& error) {
   const std::int64_t now_ms = clock_.monotonic_ms();
   if (error) {
     add(stats_.failures);
@@ -136,14 +136,14 @@ void LocalShareStore::note(Breaker::Pass pass, const error_code& error) {
   stats_.breaker_open.store(breaker_.state() != Breaker::State::closed, std::memory_order_relaxed);
 }
 
-void LocalShareStore::refresh_health() {
+void LadderStore::refresh_health() {
   if (!failing_) return;
   const bool is_long = clock_.monotonic_ms() - failing_since_ms_ >= options_.long_after.count();
   stats_.health.store(is_long ? StoreHealth::long_failure : StoreHealth::brief, std::memory_order_relaxed);
 }
 
 // The whole answer without the shared store. Never waits.
-void LocalShareStore::answer_here(ChargeSet& set) {
+void LadderStore::answer_here(ChargeSet& set) {
   refresh_health();
   LocalSet local;
   gather(set, denies(set), local);
@@ -151,18 +151,18 @@ void LocalShareStore::answer_here(ChargeSet& set) {
   apply(set, local);
 }
 
-FailureMode LocalShareStore::mode_of(const Charge& charge) const {
+FailureMode LadderStore::mode_of(const Charge& charge) const {
   const bool is_long = stats_.health.load(std::memory_order_relaxed) == StoreHealth::long_failure;
   return is_long ? charge.policy->on_long_failure : charge.policy->on_brief_failure;
 }
 
-bool LocalShareStore::denies(const ChargeSet& set) const {
+bool LadderStore::denies(const ChargeSet& set) const {
   return std::ranges::any_of(set.charges(), [this](const Charge& charge) {
     return charge.enforcement == limit::Enforcement::enforce && mode_of(charge) == FailureMode::deny;
   });
 }
 
-void LocalShareStore::gather(const ChargeSet& set, bool denied, LocalSet& local) const {
+void LadderStore::gather(const ChargeSet& set, bool denied, LocalSet& local) const {
   local.set.accounting = set.accounting;
   for (std::size_t n = 0; n < set.size; ++n) {
     const Charge& charge = set.charge[n];
@@ -171,7 +171,7 @@ void LocalShareStore::gather(const ChargeSet& set, bool denied, LocalSet& local)
   }
 }
 
-void LocalShareStore::apply(ChargeSet& set, const LocalSet& local) {
+void LadderStore::apply(ChargeSet& set, const LocalSet& local) {
   set.store_error = {};
   for (Charge& charge : set.charges()) {
     charge.charged = false;
@@ -198,7 +198,7 @@ void LocalShareStore::apply(ChargeSet& set, const LocalSet& local) {
   set.store_now_ms = local.set.store_now_ms;
 }
 
-void LocalShareStore::gather_charged(const ChargeSet& set, LocalSet& local) const {
+void LadderStore::gather_charged(const ChargeSet& set, LocalSet& local) const {
   local.set.store_now_ms = set.store_now_ms;
   for (std::size_t n = 0; n < set.size; ++n) {
     const Charge& charge = set.charge[n];
@@ -208,21 +208,21 @@ void LocalShareStore::gather_charged(const ChargeSet& set, LocalSet& local) cons
   }
 }
 
-void LocalShareStore::settle(const ChargeSet& set, std::int64_t delta) {
+void LadderStore::settle(const ChargeSet& set, std::int64_t delta) {
   LocalSet local;
   gather_charged(set, local);
   if (local.set.size > 0) return memory_.settle(local.set, delta);
   shared_.settle(set, delta);
 }
 
-void LocalShareStore::release(const ChargeSet& set) {
+void LadderStore::release(const ChargeSet& set) {
   LocalSet local;
   gather_charged(set, local);
   if (local.set.size > 0) return memory_.release(local.set);
   shared_.release(set);
 }
 
-void LocalShareStore::renew(const ChargeSet& set) {
+void LadderStore::renew(const ChargeSet& set) {
   LocalSet local;
   gather_charged(set, local);
   if (local.set.size > 0) return memory_.renew(local.set);

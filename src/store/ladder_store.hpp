@@ -36,7 +36,7 @@ namespace weir::store {
 
 enum class StoreHealth : std::uint8_t { healthy, brief, long_failure };
 
-struct LocalShareStats {
+struct LadderStats {
   std::atomic<StoreHealth> health{StoreHealth::healthy};
   std::atomic<bool> breaker_open{false};
   std::atomic<std::uint64_t> failures{0};         // calls of the shared store that failed
@@ -48,7 +48,7 @@ struct LocalShareStats {
   std::atomic<std::int64_t> failing_since_ms{0};  // monotonic; 0: healthy
 };
 
-class LocalShareStore final : public limit::CounterStore {
+class LadderStore final : public limit::CounterStore {
  public:
   struct Options {
     std::size_t instances = 1;
@@ -56,9 +56,9 @@ class LocalShareStore final : public limit::CounterStore {
     Breaker::Options breaker;
   };
   // All three outlive this store. `memory` answers at once (decide_now is true).
-  LocalShareStore(Options options, limit::CounterStore& shared, limit::CounterStore& memory,
+  LadderStore(Options options, limit::CounterStore& shared, limit::CounterStore& memory,
                   const Clock& clock);
-  ~LocalShareStore() override;
+  ~LadderStore() override;
 
   bool decide_now(limit::ChargeSet& set) override;  // true while the breaker refuses
   boost::asio::awaitable<void> decide(limit::ChargeSet& set) override;
@@ -67,7 +67,7 @@ class LocalShareStore final : public limit::CounterStore {
   void release(const limit::ChargeSet& set) override;
   void renew(const limit::ChargeSet& set) override;
 
-  const LocalShareStats& stats() const noexcept { return stats_; }
+  const LadderStats& stats() const noexcept { return stats_; }
 
  private:
   class LocalSet;
@@ -89,7 +89,7 @@ class LocalShareStore final : public limit::CounterStore {
   Breaker breaker_;
   std::int64_t failing_since_ms_ = 0;
   bool failing_ = false;
-  LocalShareStats stats_;
+  LadderStats stats_;
 };
 
 }  // namespace weir::store

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "store/fake_clock.hpp"
-#include "store/local_share_store.hpp"
+#include "store/ladder_store.hpp"
 #include "store/memory_store.hpp"
 #include "store/redis_world.hpp"
 #include "support/redis_server.hpp"
@@ -42,7 +42,7 @@ class MoodyStore final : public limit::CounterStore {
   void renew(const ChargeSet&) override {}
 };
 
-class LocalShareTest : public ::testing::Test {
+class LadderTest : public ::testing::Test {
  protected:
   static limit::Policy policy(AlgorithmKind kind, std::int64_t limit, FailureMode brief, FailureMode longer) {
     limit::Policy made = policy_of(kind, limit);
@@ -53,8 +53,8 @@ class LocalShareTest : public ::testing::Test {
   static limit::Policy local(std::int64_t limit, AlgorithmKind kind = AlgorithmKind::token_bucket) {
     return policy(kind, limit, FailureMode::local, FailureMode::local);
   }
-  LocalShareStore& make(std::size_t instances) {
-    LocalShareStore::Options options;
+  LadderStore& make(std::size_t instances) {
+    LadderStore::Options options;
     options.instances = instances;
     return store_.emplace(options, shared_, memory_, clock_);
   }
@@ -69,10 +69,10 @@ class LocalShareTest : public ::testing::Test {
   FakeClock clock_;
   MoodyStore shared_;
   MemoryStore memory_{1000, clock_};
-  std::optional<LocalShareStore> store_;
+  std::optional<LadderStore> store_;
 };
 
-TEST_F(LocalShareTest, AHealthyStoreIsLeftAlone) {
+TEST_F(LadderTest, AHealthyStoreIsLeftAlone) {
   make(4);
   const limit::Policy one = local(100);
   ChargeSet set;
@@ -84,7 +84,7 @@ TEST_F(LocalShareTest, AHealthyStoreIsLeftAlone) {
   EXPECT_EQ(memory_.live_keys(), 0U);
 }
 
-TEST_F(LocalShareTest, LocalCountsTheShareOfThisInstance) {
+TEST_F(LadderTest, LocalCountsTheShareOfThisInstance) {
   make(3);
   break_store();
   const limit::Policy one = local(100);
@@ -102,7 +102,7 @@ TEST_F(LocalShareTest, LocalCountsTheShareOfThisInstance) {
   EXPECT_EQ(store_->stats().last_error, static_cast<int>(ErrorKind::timeout));
 }
 
-TEST_F(LocalShareTest, AShareIsNeverBelowOneNorBelowTheCost) {
+TEST_F(LadderTest, AShareIsNeverBelowOneNorBelowTheCost) {
   make(1000);
   break_store();
   const limit::Policy one = local(100);
@@ -122,7 +122,7 @@ TEST_F(LocalShareTest, AShareIsNeverBelowOneNorBelowTheCost) {
   EXPECT_EQ(too_heavy.charge[0].verdict.retry_after_ms, limit::kNever);
 }
 
-TEST_F(LocalShareTest, LocalCountersMeetNoInstanceCounterOfTheSameName) {
+TEST_F(LadderTest, LocalCountersMeetNoInstanceCounterOfTheSameName) {
   make(1);
   const limit::Policy one = local(10);
   ChargeSet direct;
@@ -135,7 +135,7 @@ TEST_F(LocalShareTest, LocalCountersMeetNoInstanceCounterOfTheSameName) {
   EXPECT_EQ(set.charge[0].verdict.remaining, 9);
 }
 
-TEST_F(LocalShareTest, AllowPassesUncountedAndDenyRefuses) {
+TEST_F(LadderTest, AllowPassesUncountedAndDenyRefuses) {
   make(1);
   break_store();
   const limit::Policy open = policy(AlgorithmKind::gcra, 10, FailureMode::allow, FailureMode::local);
@@ -154,7 +154,7 @@ TEST_F(LocalShareTest, AllowPassesUncountedAndDenyRefuses) {
   EXPECT_GT(limit::conclude(set).retry_after_ms, 0);
 }
 
-TEST_F(LocalShareTest, ADeniedRequestChargesNobody) {
+TEST_F(LadderTest, ADeniedRequestChargesNobody) {
   make(1);
   break_store();
   const limit::Policy here = local(10);
@@ -176,7 +176,7 @@ TEST_F(LocalShareTest, ADeniedRequestChargesNobody) {
   EXPECT_EQ(limit::conclude(set).outcome, limit::Outcome::allowed);
 }
 
-TEST_F(LocalShareTest, LocalLayersAreAllOrNone) {
+TEST_F(LadderTest, LocalLayersAreAllOrNone) {
   make(1);
   break_store();
   const limit::Policy wide = local(10);
@@ -191,7 +191,7 @@ TEST_F(LocalShareTest, LocalLayersAreAllOrNone) {
   }
 }
 
-TEST_F(LocalShareTest, ABriefFailureBecomesALongOneAndEndsWithASuccess) {
+TEST_F(LadderTest, ABriefFailureBecomesALongOneAndEndsWithASuccess) {
   make(1);
   break_store();
   const limit::Policy one = policy(AlgorithmKind::gcra, 10, FailureMode::allow, FailureMode::deny);
@@ -217,7 +217,7 @@ TEST_F(LocalShareTest, ABriefFailureBecomesALongOneAndEndsWithASuccess) {
   EXPECT_EQ(answered(), Answered::failed_open) << "a new failure is brief again";
 }
 
-TEST_F(LocalShareTest, ADeadStoreIsSparedButProbed) {
+TEST_F(LadderTest, ADeadStoreIsSparedButProbed) {
   make(1);
   break_store();
   const limit::Policy one = local(1000);
@@ -245,7 +245,7 @@ TEST_F(LocalShareTest, ADeadStoreIsSparedButProbed) {
   EXPECT_FALSE(store_->stats().breaker_open);
 }
 
-TEST_F(LocalShareTest, ABugIsAnsweredHereButOpensNothing) {
+TEST_F(LadderTest, ABugIsAnsweredHereButOpensNothing) {
   make(1);
   break_store(ErrorKind::wrong_type);
   const limit::Policy one = local(1000);
@@ -260,7 +260,7 @@ TEST_F(LocalShareTest, ABugIsAnsweredHereButOpensNothing) {
   EXPECT_EQ(store_->stats().health, StoreHealth::healthy);
 }
 
-TEST_F(LocalShareTest, WhatWasCountedHereIsSettledAndReleasedHere) {
+TEST_F(LadderTest, WhatWasCountedHereIsSettledAndReleasedHere) {
   make(1);
   break_store();
   const limit::Policy bucket = local(10);
@@ -294,14 +294,14 @@ TEST_F(LocalShareTest, WhatWasCountedHereIsSettledAndReleasedHere) {
 }
 
 // The same over a real server that dies, comes back, stops and goes on.
-TEST(LocalShareOverRedis, OutlivesItsServer) {
+TEST(LadderOverRedis, OutlivesItsServer) {
   test::RedisServer server;
   RedisWorld world(server.port(), std::chrono::milliseconds(50));
   ASSERT_TRUE(world.ready());
   MemoryStore memory(1000, system_clock());
-  LocalShareStore::Options options;
+  LadderStore::Options options;
   options.instances = 2;
-  LocalShareStore store(options, world.store(), memory, system_clock());
+  LadderStore store(options, world.store(), memory, system_clock());
   limit::Policy policy = policy_of(AlgorithmKind::token_bucket, 1000, 3'600'000);
   const auto answered = [&] {
     ChargeSet set;
