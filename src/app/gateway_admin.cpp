@@ -111,6 +111,8 @@ void Gateway::start_admin() {
   metrics_.add_source([this] { return logs_.families(); });
   metrics_.add_source([this] { return redis_families(workers_); });
   metrics_.add_source([this] { return upstream_families(workers_); });
+  metrics_.add_source(
+      [this] { return override_families(status_.facts().runtime->chain, system_clock().wall_ms()); });
   const auto runtime = status_.facts().runtime;
   admin::AdminSource source;
   source.metrics = [this] { return metrics_.exposition(); };

@@ -101,12 +101,31 @@ std::vector<SampleFamily> redis_families(const Workers& workers) {
           sum(workers,
               [](Worker& worker) { return worker.stores().redis()->connection_stats().ready.load(); })),
       one("weir_store_breaker_open", "Workers whose store breaker is open.", SampleKind::gauge,
-          sum(workers,
-              [](Worker& worker) { return worker.stores().ladder()->stats().breaker_open.load(); })),
+          sum(workers, [](Worker& worker) { return worker.stores().ladder()->stats().breaker_open.load(); })),
       one("weir_store_spared_calls_total", "Requests decided locally without asking the store that was ill.",
           SampleKind::counter,
           sum(workers, [](Worker& worker) { return worker.stores().ladder()->stats().spared.load(); })),
   };
+}
+
+std::vector<SampleFamily> override_families(const limit::LimiterChain& chain, std::int64_t now_ms) {
+  auto expired = family("weir_overrides_expired", "Temporary overrides in the quota file that are over.",
+                        SampleKind::gauge);
+  auto next =
+      family("weir_override_next_end_timestamp_seconds",
+             "When the next temporary override of a layer ends, seconds since the epoch.", SampleKind::gauge);
+  for (const limit::Layer& layer : chain.layers()) {
+    const auto& ends = layer.policies.override_ends();
+    const Labels labels{{"layer", layer.name}};
+    add(expired, labels,
+        static_cast<double>(std::ranges::count_if(ends, [now_ms](auto end) { return end <= now_ms; })));
+    std::int64_t soonest = INT64_MAX;
+    for (const std::int64_t end : ends) {
+      if (end > now_ms) soonest = std::min(soonest, end);
+    }
+    if (soonest != INT64_MAX) add(next, labels, static_cast<double>(soonest) / 1000);
+  }
+  return {std::move(expired), std::move(next)};
 }
 
 std::vector<SampleFamily> upstream_families(const Workers& workers) {

@@ -8,6 +8,7 @@
 #include "app/worker.hpp"
 #include "http/connection_budget.hpp"
 #include "store/memory_store.hpp"
+#include "weir/limit/limiter_chain.hpp"
 #include "weir/telemetry/samples.hpp"
 
 namespace weir::app {
@@ -19,6 +20,8 @@ std::vector<telemetry::SampleFamily> connection_families(const Workers& workers,
                                                          const http::ConnectionBudget& budget);
 std::vector<telemetry::SampleFamily> memory_families(const store::MemoryStore& memory);
 std::vector<telemetry::SampleFamily> redis_families(const Workers& workers);  // empty in memory mode
+// Temporary overrides (spec QM-6) that are over at `now_ms` (wall), and the next one that will be.
+std::vector<telemetry::SampleFamily> override_families(const limit::LimiterChain& chain, std::int64_t now_ms);
 std::vector<telemetry::SampleFamily> upstream_families(const Workers& workers);
 
 }  // namespace weir::app

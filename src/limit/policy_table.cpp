@@ -43,14 +43,17 @@ void PolicyTable::add_tier(std::string_view tier, const Policy* policy) {
 }
 
 void PolicyTable::add_override(std::string_view value, Override override) {
+  tables_->note_end(override);
   tables_->overrides[std::string(value)].push_back(override);
 }
 
 void PolicyTable::add_nested(std::string_view caller, std::string_view value, Override override) {
+  tables_->note_end(override);
   tables_->nested[std::string(caller)].by_value[std::string(value)].push_back(override);
 }
 
 void PolicyTable::set_nested_default(std::string_view caller, Override override) {
+  tables_->note_end(override);
   tables_->nested[std::string(caller)].fallback.push_back(override);
 }
 
@@ -75,6 +78,10 @@ const Policy* PolicyTable::find(const DescriptorEntry& value, const DescriptorEn
     if (found != tables.tiers.end() && found->second != nullptr) return found->second;
   }
   return tables.fallback;
+}
+
+const std::vector<std::int64_t>& PolicyTable::override_ends() const noexcept {
+  return tables_->ends;
 }
 
 const Policy* PolicyTable::usual() const noexcept {

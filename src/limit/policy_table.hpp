@@ -26,6 +26,11 @@ struct PolicyTable::Tables {
   StringMap<const Policy*> tiers;
   StringMap<Overrides> overrides;
   StringMap<NestedTable> nested;
+  std::vector<std::int64_t> ends;  // of all overrides, nested ones too
+
+  void note_end(const Override& override) {
+    if (override.until_ms != INT64_MAX) ends.push_back(override.until_ms);
+  }
 };
 
 }  // namespace weir::limit

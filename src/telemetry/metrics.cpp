@@ -6,6 +6,7 @@
 #include "telemetry/exposition.hpp"
 #include "telemetry/families.hpp"
 #include "telemetry/log.hpp"
+#include "telemetry/top_callers.hpp"
 #include "weir/base/clock.hpp"
 
 namespace weir::telemetry {
@@ -78,6 +79,7 @@ std::vector<SampleFamily> Metrics::families() const {
     out.insert(out.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
   append(process_families());
+  append(top_caller_families(worker_rankings(), system_clock().wall_ms()));
   std::vector<SampleSource> sources;
   {
     const std::lock_guard lock(mutex_);
@@ -87,10 +89,14 @@ std::vector<SampleFamily> Metrics::families() const {
   return out;
 }
 
-std::string Metrics::rankings() const {
-  std::vector<const WorkerRanking*> all;
+Rankings Metrics::worker_rankings() const {
+  Rankings all;
   for (const auto& worker : workers_) all.push_back(&worker->ranking());
-  return ranking_json(all);
+  return all;
+}
+
+std::string Metrics::rankings() const {
+  return ranking_json(worker_rankings(), system_clock().wall_ms());
 }
 
 std::string Metrics::exposition() const {

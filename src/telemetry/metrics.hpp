@@ -2,7 +2,8 @@
 // All metrics of the process: what workers count, what components report, and the text that Prometheus reads.
 //
 // Every series has a label set known from the configuration, so that their number does not depend on traffic:
-// at most 256 callers and apis, 32 layers and 256 endpoints are told apart; the rest is `other`.
+// at most 256 callers and apis, 32 layers and 256 endpoints are told apart; the rest is `other`. The one
+// exception is bounded too: the twenty heaviest callers (top_callers.hpp).
 #pragma once
 
 #include <atomic>
@@ -54,6 +55,7 @@ class Metrics {
 
  private:
   std::vector<SampleFamily> process_families() const;
+  Rankings worker_rankings() const;
 
   MetricNames names_;
   std::vector<std::unique_ptr<WorkerMetrics>> workers_;

@@ -13,6 +13,14 @@ constexpr std::size_t kShown = 100;
 constexpr std::uint64_t kAllPerSecond = 1000;
 constexpr std::uint64_t kStride = 16;
 
+void add_names(StringMap<HeavyNames::Weight>& sums, const HeavyNames& names) {
+  for (const auto& [name, weight] : names.names()) {
+    HeavyNames::Weight& sum = sums[name];
+    sum.count += weight.count;
+    sum.error += weight.error;
+  }
+}
+
 }  // namespace
 
 void HeavyNames::add(std::string_view name, std::uint64_t weight) {
@@ -70,8 +78,17 @@ void WorkerRanking::start_minute(std::int64_t minute) {
     for (auto& kind : minutes_[n].names) {
       for (HeavyNames& names : kind) names.clear();
     }
+    minutes_[n].refused.clear();
   }
   minute_ = minute;
+}
+
+void WorkerRanking::note_refused(const RequestRecord& r, std::uint64_t weight) {
+  if (r.caller.empty()) return;
+  refused_name_.assign(r.final_hit_layer);
+  refused_name_ += kLayerEnd;
+  refused_name_ += r.caller;
+  minutes_[running_].refused.add(refused_name_, weight);
 }
 
 void WorkerRanking::record(const RequestRecord& r, std::int64_t now_ms) noexcept {
@@ -88,29 +105,39 @@ void WorkerRanking::record(const RequestRecord& r, std::int64_t now_ms) noexcept
       names[0].add(values[n], weight);
       if (!r.final_hit_layer.empty()) names[1].add(values[n], weight);
     }
+    if (!r.final_hit_layer.empty()) note_refused(r, weight);
   } catch (...) {
     // Out of memory: a ranking can miss a request, a request cannot miss its answer.
   }
 }
 
-void WorkerRanking::add_to(StringMap<HeavyNames::Weight>& sums, std::string_view kind, RankedBy by) const {
+bool WorkerRanking::is_over(std::size_t minute_index, std::int64_t now_ms) const noexcept {
+  const std::int64_t minute = minute_index == running_ ? minute_ : minute_ - 1;
+  return now_ms / kMinuteMs - minute > 1;
+}
+
+void WorkerRanking::add_to(StringMap<HeavyNames::Weight>& sums, std::string_view kind, RankedBy by,
+                           std::int64_t now_ms) const {
   const auto at = std::find(kKinds.begin(), kKinds.end(), kind);
   if (at == kKinds.end()) return;
   const auto n = static_cast<std::size_t>(at - kKinds.begin());
   const std::lock_guard lock(mutex_);
-  for (const Minute& minute : minutes_) {
-    for (const auto& [name, weight] : minute.names[n][static_cast<std::size_t>(by)].names()) {
-      HeavyNames::Weight& sum = sums[name];
-      sum.count += weight.count;
-      sum.error += weight.error;
-    }
+  for (std::size_t m = 0; m < minutes_.size(); ++m) {
+    if (!is_over(m, now_ms)) add_names(sums, minutes_[m].names[n][static_cast<std::size_t>(by)]);
   }
 }
 
-std::vector<Ranked> ranking(const std::vector<const WorkerRanking*>& workers, std::string_view kind,
-                            RankedBy by, std::size_t most) {
+void WorkerRanking::add_refused(StringMap<HeavyNames::Weight>& sums, std::int64_t now_ms) const {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t m = 0; m < minutes_.size(); ++m) {
+    if (!is_over(m, now_ms)) add_names(sums, minutes_[m].refused);
+  }
+}
+
+std::vector<Ranked> ranking(const Rankings& workers, std::string_view kind, RankedBy by, std::size_t most,
+                            std::int64_t now_ms) {
   StringMap<HeavyNames::Weight> sums;
-  for (const WorkerRanking* worker : workers) worker->add_to(sums, kind, by);
+  for (const WorkerRanking* worker : workers) worker->add_to(sums, kind, by, now_ms);
   std::vector<Ranked> all;
   for (const auto& [name, weight] : sums) all.push_back({name, weight.count, weight.error});
   const auto heavier = [](const Ranked& a, const Ranked& b) {
@@ -122,7 +149,7 @@ std::vector<Ranked> ranking(const std::vector<const WorkerRanking*>& workers, st
   return all;
 }
 
-std::string ranking_json(const std::vector<const WorkerRanking*>& workers) {
+std::string ranking_json(const Rankings& workers, std::int64_t now_ms) {
   std::string out = "{\"window_s\":[60,120]";
   for (const std::string_view kind : {"caller", "user", "api"}) {
     out += ",\"";
@@ -131,7 +158,7 @@ std::string ranking_json(const std::vector<const WorkerRanking*>& workers) {
     for (const RankedBy by : {RankedBy::requests, RankedBy::refusals}) {
       out += by == RankedBy::requests ? "\"requests\":[" : ",\"refusals\":[";
       bool first = true;
-      for (const Ranked& each : ranking(workers, kind, by, kShown)) {
+      for (const Ranked& each : ranking(workers, kind, by, kShown, now_ms)) {
         if (!first) out += ',';
         first = false;
         JsonLine(out)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who sends most and who is refused most (spec OB-3): callers, users and APIs, in bounded memory.
+// Times are wall milliseconds; what they show are the minute that runs and the one before it.
 #pragma once
 
 #include <array>
@@ -42,6 +43,10 @@ class HeavyNames {
 
 enum class RankedBy : std::uint8_t { requests, refusals };
 
+// Stands between layer and caller in the name of a refused caller; no layer's name has it. The layer comes
+// first, because a long caller's name is cut at its end.
+inline constexpr char kLayerEnd = '\n';
+
 struct Ranked {
   std::string name;
   std::uint64_t count = 0;
@@ -58,33 +63,43 @@ class WorkerRanking {
   // The worker's thread. Skips a record rather than wait for a reader.
   void record(const RequestRecord& record, std::int64_t now_ms) noexcept;
 
-  // Any thread: adds this worker's names of one kind ("caller", "user", "api") to `sums`.
-  void add_to(StringMap<HeavyNames::Weight>& sums, std::string_view kind, RankedBy by) const;
+  // Any thread: adds this worker's names of one kind ("caller", "user", "api") to `sums`. Minutes that are
+  // over at `now_ms` add nothing, so that a ranking empties when traffic ends.
+  void add_to(StringMap<HeavyNames::Weight>& sums, std::string_view kind, RankedBy by,
+              std::int64_t now_ms) const;
+  // The same for callers by the layer that refused them, named "layer", kLayerEnd, "caller".
+  void add_refused(StringMap<HeavyNames::Weight>& sums, std::int64_t now_ms) const;
 
  private:
   static constexpr std::array<std::string_view, 3> kKinds{"caller", "user", "api"};
   struct Minute {
     std::array<std::array<HeavyNames, 2>, kKinds.size()> names;  // by kind, by RankedBy
+    HeavyNames refused;                                          // "layer", kLayerEnd, "caller"
   };
 
   std::uint64_t weight_of_next(std::int64_t now_ms) noexcept;  // 0: not counted
   void start_minute(std::int64_t minute);
+  void note_refused(const RequestRecord& record, std::uint64_t weight);
+  bool is_over(std::size_t minute_index, std::int64_t now_ms) const noexcept;
 
   std::int64_t second_ = -1;
   std::uint64_t seen_ = 0;  // this second
   std::uint64_t random_ = 0x9e3779b97f4a7c15;
+  std::string refused_name_;  // kept for its room
   mutable std::mutex mutex_;
   std::array<Minute, 2> minutes_;
   std::size_t running_ = 0;
   std::int64_t minute_ = -1;
 };
 
+using Rankings = std::vector<const WorkerRanking*>;
+
 // The heaviest of all workers together, at most `most`, heaviest first.
-std::vector<Ranked> ranking(const std::vector<const WorkerRanking*>& workers, std::string_view kind,
-                            RankedBy by, std::size_t most);
+std::vector<Ranked> ranking(const Rankings& workers, std::string_view kind, RankedBy by, std::size_t most,
+                            std::int64_t now_ms);
 
 // {"window_s":[60,120],"caller":{"requests":[{"name":"a","count":5,"error":0},...],"refusals":[...]},...}:
 // what GET /top shows, a hundred names of each at most.
-std::string ranking_json(const std::vector<const WorkerRanking*>& workers);
+std::string ranking_json(const Rankings& workers, std::int64_t now_ms);
 
 }  // namespace weir::telemetry
