@@ -9,6 +9,8 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 
+#include "net/tls_stream.hpp"
+
 namespace weir::net {
 namespace {
 
@@ -71,6 +73,13 @@ Result<std::unique_ptr<ListeningSocket>> ListeningSocket::open(EventLoop& loop, 
   if (::bind(descriptor.get(), endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0)
     return last_error();
   if (::listen(descriptor.get(), kBacklog) != 0) return last_error();
+  return adopt(loop, descriptor.release(), receiver);
+}
+
+Result<std::unique_ptr<ListeningSocket>> ListeningSocket::adopt(EventLoop& loop, int listening,
+                                                                Receiver receiver) {
+  Descriptor descriptor(listening);
+  tcp::endpoint endpoint;
   socklen_t size = static_cast<socklen_t>(endpoint.capacity());
   if (::getsockname(descriptor.get(), endpoint.data(), &size) != 0) return last_error();
   endpoint.resize(size);
@@ -96,7 +105,14 @@ Result<int> ListeningSocket::accept(PeerAddress& peer) noexcept {
   }
 }
 
-Result<std::unique_ptr<Stream>> begin_connect(EventLoop& loop, const PeerAddress& to) {
+namespace {
+
+struct Connecting {
+  int descriptor = -1;  // the caller's
+  bool connected = false;
+};
+
+Result<Connecting> connect_socket(const PeerAddress& to) {
   const tcp::endpoint endpoint(to.address, to.port);
   Descriptor descriptor(
       ::socket(endpoint.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -104,7 +120,20 @@ Result<std::unique_ptr<Stream>> begin_connect(EventLoop& loop, const PeerAddress
   set_flag(descriptor.get(), IPPROTO_TCP, TCP_NODELAY);
   const int failed = ::connect(descriptor.get(), endpoint.data(), static_cast<socklen_t>(endpoint.size()));
   if (failed != 0 && errno != EINPROGRESS) return last_error();
-  return std::make_unique<Stream>(loop, descriptor.release(), failed == 0);
+  return Connecting{descriptor.release(), failed == 0};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Stream>> begin_connect(EventLoop& loop, const PeerAddress& to) {
+  WEIR_TRY(const Connecting socket, connect_socket(to));
+  return std::make_unique<Stream>(loop, socket.descriptor, socket.connected);
+}
+
+Result<std::unique_ptr<TlsStream>> begin_connect(EventLoop& loop, const PeerAddress& to,
+                                                 TlsStream::Client client) {
+  WEIR_TRY(const Connecting socket, connect_socket(to));
+  return std::make_unique<TlsStream>(loop, socket.descriptor, socket.connected, std::move(client));
 }
 
 }  // namespace weir::net

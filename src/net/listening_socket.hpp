@@ -31,6 +31,9 @@ class ListeningSocket final : public Pollable {
   // `address` is a literal. An IPv6 socket takes IPv6 only, so that both families can be listened on.
   static Result<std::unique_ptr<ListeningSocket>> open(EventLoop& loop, const std::string& address,
                                                        std::uint16_t port, Receiver receiver);
+  // A socket that listens already and does not block; takes the descriptor, on an error too. Workers that
+  // adopt one socket are all woken by a connection, and one of them gets it.
+  static Result<std::unique_ptr<ListeningSocket>> adopt(EventLoop& loop, int descriptor, Receiver receiver);
   ~ListeningSocket() override;
 
   // A non-blocking descriptor with TCP_NODELAY, which the caller owns. Errors: would_block; out of

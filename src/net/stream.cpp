@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace weir::net {
@@ -42,7 +43,7 @@ Stream::Stream(EventLoop& loop, int descriptor, bool connected)
 }
 
 Stream::~Stream() {
-  close();
+  Stream::close();
 }
 
 Result<std::size_t> Stream::try_read(std::span<char> into) noexcept {
@@ -114,6 +115,31 @@ bool Stream::has_unread_bytes() noexcept {
   return false;
 }
 
+// Bytes that were seen stay in the socket, so an event for more of them comes only with the next byte.
+Result<std::size_t> Stream::try_peek(std::span<char> into) noexcept {
+  if (!readable_) return make_error_code(boost::system::errc::operation_would_block);
+  ssize_t got = 0;
+  do {
+    got = receive(descriptor_, into, MSG_DONTWAIT | MSG_PEEK);
+  } while (got < 0 && errno == EINTR);
+  if (got >= 0) return static_cast<std::size_t>(got);
+  const error_code failed = last_error();
+  if (would_block(failed)) readable_ = false;
+  return failed;
+}
+
+Result<void> Stream::drop(std::size_t bytes) noexcept {
+  char sink[512];
+  while (bytes > 0) {
+    const ssize_t got = receive(descriptor_, {sink, std::min(bytes, sizeof sink)}, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return last_error();
+    if (got == 0) return make_error_code(boost::system::errc::connection_reset);
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return {};
+}
+
 void Stream::close() noexcept {
   if (!open()) return;
   loop_.poller().remove(descriptor_, *this);
@@ -125,7 +151,7 @@ void Stream::reset() noexcept {
   if (!open()) return;
   const linger hard{1, 0};
   ::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
-  close();
+  Stream::close();
 }
 
 void Stream::note(std::uint32_t events) noexcept {

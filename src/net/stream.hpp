@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connected byte stream. Reading and writing never wait: they move what can be moved and say "would block";
-// wait() then waits for more. Nothing is buffered here. TLS and unix sockets derive from it and override the
-// five operations marked virtual. One coroutine at a time, one thread only.
+// wait() then waits for more. Nothing is buffered here. TLS (net/tls_stream.hpp) derives from it and
+// overrides the operations marked virtual. One coroutine at a time, one thread only.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class Stream : public Pollable {
   // Bytes read, 0 at the end of the stream. Errors: would_block (call wait()), or the connection's.
   // At most one system call, and none when nothing can have arrived since the last "would block".
   virtual Result<std::size_t> try_read(std::span<char> into) noexcept;
-  // Bytes the kernel took; fewer than given: the rest would block.
+  // Bytes the kernel took; fewer than given: the rest would block. The rest is what has to come next.
   virtual Result<std::size_t> try_write(std::string_view bytes) noexcept;
   // True if try_read() may find something: bytes, the end, or an error.
   virtual bool may_read() const noexcept { return readable_; }
@@ -60,19 +60,24 @@ class Stream : public Pollable {
   bool broken() const noexcept { return broken_; }
   // The pending error of the socket; 0 after a good connect.
   error_code connect_error() const noexcept;
-  bool has_unread_bytes() noexcept;  // asks the kernel: bytes, the end or an error are there to read
+  virtual bool has_unread_bytes() noexcept;  // asks the kernel: bytes, the end or an error are there to read
+  // For what stands in front of everything else on the wire (a PROXY header): looks at the first bytes and
+  // leaves them there, and drops bytes that were looked at. Both below TLS. Results as try_read()'s.
+  Result<std::size_t> try_peek(std::span<char> into) noexcept;
+  Result<void> drop(std::size_t bytes) noexcept;
   bool open() const noexcept { return descriptor_ >= 0; }
   int descriptor() const noexcept { return descriptor_; }
   EventLoop& loop() noexcept { return loop_; }
 
-  void close() noexcept;
+  virtual void close() noexcept;
   // Closes so that the peer sees a reset, never a clean end.
   void reset() noexcept;
 
- private:
+ protected:
   void note(std::uint32_t events) noexcept override;
   void deliver() override;
 
+ private:
   EventLoop& loop_;
   Waiter waiter_;
   Observer observer_;
