@@ -110,9 +110,8 @@ error_code Stream::connect_error() const noexcept {
 bool Stream::has_unread_bytes() noexcept {
   char byte = 0;
   const ssize_t got = ::recv(descriptor_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
-  if (got >= 0 || !would_block(last_error())) return true;
-  readable_ = false;
-  return false;
+  readable_ = got >= 0 || !would_block(last_error());
+  return readable_;
 }
 
 // Bytes that were seen stay in the socket, so an event for more of them comes only with the next byte.
