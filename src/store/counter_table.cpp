@@ -64,8 +64,7 @@ bool Slot::pin() noexcept {
 CounterTable::CounterTable(std::size_t max_keys)
     : count_(std::max<std::size_t>((max_keys + 9) / 10, 1)),
       memory_(map_zeroed(memory_bytes()), Unmap{memory_bytes()}),
-      buckets_(static_cast<Bucket*>(memory_.get())),
-      slots_(reinterpret_cast<Slot*>(buckets_ + count_)) {}
+      buckets_(static_cast<Bucket*>(memory_.get())) {}
 
 CounterTable::~CounterTable() {
   for (std::size_t bucket = 0; bucket < count_; ++bucket) {
@@ -81,7 +80,7 @@ void CounterTable::Unmap::operator()(void* memory) const noexcept {
 }
 
 std::size_t CounterTable::memory_bytes() const noexcept {
-  return count_ * (sizeof(Bucket) + kWays * sizeof(Slot));
+  return count_ * sizeof(Bucket);
 }
 
 std::size_t CounterTable::bucket_of(const Hash128& key) const noexcept {
@@ -89,12 +88,16 @@ std::size_t CounterTable::bucket_of(const Hash128& key) const noexcept {
 }
 
 void CounterTable::prefetch(const Hash128& key) const noexcept {
-  __builtin_prefetch(&buckets_[bucket_of(key)]);
+  const Bucket& bucket = buckets_[bucket_of(key)];
+  __builtin_prefetch(&bucket);
+  __builtin_prefetch(&bucket.slot[home_of(key)], 1);
 }
 
 Slot* CounterTable::guess(const Hash128& key) const noexcept {
   const std::size_t bucket = bucket_of(key);
   const std::uint32_t tag = tag_of(key);
+  const std::size_t home = home_of(key);
+  if (buckets_[bucket].tag[home].load(std::memory_order_relaxed) == tag) return slots_of(bucket) + home;
   // All tags are looked at, without a branch: which one fits is what a processor cannot predict.
   std::uint32_t fits = 0;
   for (std::size_t way = 0; way < kWays; ++way) {
@@ -133,7 +136,9 @@ CounterTable::Place CounterTable::find_or_make(const Hash128& key, Evictor& evic
 CounterTable::Place CounterTable::claim(std::size_t bucket, const Hash128& key, Evictor& evictor) noexcept {
   Slot* const slots = slots_of(bucket);
   Slot* slot = nullptr;
-  for (std::size_t way = 0; way < kWays && slot == nullptr; ++way) {
+  const std::size_t home = home_of(key);
+  for (std::size_t n = 0; n < kWays && slot == nullptr; ++n) {
+    const std::size_t way = (home + n) % kWays;
     if (buckets_[bucket].tag[way].load(std::memory_order_relaxed) == 0) slot = slots + way;
   }
   if (slot != nullptr) {
@@ -157,7 +162,7 @@ CounterTable::Place CounterTable::claim(std::size_t bucket, const Hash128& key, 
 Slot* CounterTable::victim(std::size_t bucket, const Hash128& key, Evictor& evictor) noexcept {
   Slot* const slots = slots_of(bucket);
   Slot* oldest = nullptr;
-  const std::size_t first = key.high % kWays;
+  const std::size_t first = home_of(key);
   for (std::size_t n = 0; n < kWays; ++n) __builtin_prefetch(slots + n, 1);
   for (std::size_t n = 0; n < kWays; ++n) {
     Slot* const slot = slots + (first + n) % kWays;

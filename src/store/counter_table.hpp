@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fixed, set-associative table of counters, shared by all threads.
 //
-// A bucket is one cache line of 15 tags (32 bits of the hash; 0 = free) and a lock for those who change them;
-// its 15 slots are a cache line each. Look-ups read tags and hashes without a lock, so what they return is a
-// guess: lock the slot, then ask `holds`. A slot's lock guards its state; several are taken in the order of
-// their addresses. Nobody waits for a bucket's lock while holding a slot's.
+// A bucket is 1 KiB of one page: a cache line of 15 tags (32 bits of the hash; 0 = free) and a lock for those
+// who change them, then its 15 slots of a cache line each. A key goes to its home slot if that is free, so
+// that the slot can be fetched together with the tags, before they say where the key is. Look-ups read tags
+// and hashes without a lock, so what they return is a guess: lock the slot, then ask `holds`. A slot's lock
+// guards its state; several are taken in the order of their addresses. Nobody waits for a bucket's lock while
+// holding a slot's.
 #pragma once
 
 #include <array>
@@ -73,6 +75,7 @@ class CounterTable {
   CounterTable(const CounterTable&) = delete;
   CounterTable& operator=(const CounterTable&) = delete;
 
+  // Fetches the key's tags and home slot.
   void prefetch(const Hash128& key) const noexcept;
   // The slot whose tag fits, fetched ahead, or nullptr. May be another key's.
   Slot* guess(const Hash128& key) const noexcept;
@@ -103,21 +106,24 @@ class CounterTable {
   struct alignas(64) Bucket {
     std::array<std::atomic<std::uint32_t>, kWays> tag;
     std::atomic<std::uint32_t> lock;
+    std::array<Slot, kWays> slot;
   };
+  static_assert(sizeof(Bucket) == 1024);
   struct Unmap {
     std::size_t bytes;
     void operator()(void* memory) const noexcept;
   };
 
   std::size_t bucket_of(const Hash128& key) const noexcept;
-  Slot* slots_of(std::size_t bucket) const noexcept { return slots_ + bucket * kWays; }
+  Slot* slots_of(std::size_t bucket) const noexcept { return buckets_[bucket].slot.data(); }
+  // The high half's upper bits choose the bucket, its lower ones the slot.
+  static std::size_t home_of(const Hash128& key) noexcept { return (key.high & 0xFFFFFFFF) * kWays >> 32; }
   Place claim(std::size_t bucket, const Hash128& key, Evictor& evictor) noexcept;
   Slot* victim(std::size_t bucket, const Hash128& key, Evictor& evictor) noexcept;
 
   std::size_t count_;
   std::unique_ptr<void, Unmap> memory_;
   Bucket* buckets_;
-  Slot* slots_;
   std::atomic<std::uint64_t> evictions_{0};
   std::atomic<std::size_t> live_{0};
 };
