@@ -120,7 +120,7 @@ void measure(const Server& server, const char* name, const redis::ConnectionOpti
              const std::array<limit::Terms, 4>& terms, int decisions) {
   boost::asio::io_context loop(1);
   const auto connection = redis::Connection::start(loop.get_executor(), options);
-  store::RedisStore store(connection, std::chrono::seconds(10));
+  store::RedisStore store(std::make_shared<redis::SingleCaller>(connection), std::chrono::seconds(10));
   while (!connection->ready()) loop.run_one();
   static int runs = 0;
   Run run{store, "w1:edge-" + std::to_string(++runs) + ":", {}, decisions};

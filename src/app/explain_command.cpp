@@ -49,7 +49,7 @@ bool peek(const pipeline::Runtime& runtime, pipeline::Explanation& explanation) 
   boost::asio::io_context io(1);
   const auto connection =
       redis::Connection::start(io.get_executor(), store::connection_options(runtime.store));
-  store::RedisStore redis(connection, std::chrono::milliseconds(1000));
+  store::RedisStore redis(std::make_shared<redis::SingleCaller>(connection), std::chrono::milliseconds(1000));
   const auto ask = [&]() -> boost::asio::awaitable<bool> {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     const bool ready = co_await connection->wait_ready(deadline);

@@ -29,9 +29,14 @@ std::string_view advice(ErrorKind kind) {
     case ErrorKind::noperm:
       return "NOPERM: the account needs +eval +evalsha and all keys w1:*";
     case ErrorKind::moved:
-      return "MOVED: this is a cluster; one server is supported";
+    case ErrorKind::ask:
+      return "MOVED or ASK: this is a cluster; write store.cluster: true";
     case ErrorKind::crossslot:
-      return "CROSSSLOT: this is a cluster; one server is supported";
+      return "CROSSSLOT: this is a cluster; write store.cluster: true";
+    case ErrorKind::try_again:
+      return "TRYAGAIN: a slot is moving between nodes of the cluster";
+    case ErrorKind::cluster_down:
+      return "CLUSTERDOWN: a slot of the cluster has no node";
     case ErrorKind::wrong_type:
       return "WRONGTYPE: something else writes keys named w1:*";
     case ErrorKind::protocol:

@@ -7,8 +7,9 @@ StoreStack::StoreStack(boost::asio::io_context& io, const store::StoreOptions& o
                        store::MemoryStore& memory, const Clock& clock)
     : top_(&memory) {
   if (options.kind == store::StoreKind::memory) return;
-  connection_ = redis::Connection::start(io.get_executor(), store::connection_options(options));
-  redis_ = std::make_unique<store::RedisStore>(connection_, options.timeout);
+  caller_ = std::make_shared<redis::SingleCaller>(
+      redis::Connection::start(io.get_executor(), store::connection_options(options)));
+  redis_ = std::make_unique<store::RedisStore>(caller_, options.timeout);
   store::LadderStore::Options local;
   local.instances = options.instances;
   local.long_after = options.long_after;
@@ -18,7 +19,7 @@ StoreStack::StoreStack(boost::asio::io_context& io, const store::StoreOptions& o
 }
 
 void StoreStack::close() {
-  if (connection_) connection_->close();
+  if (caller_) caller_->close();
 }
 
 }  // namespace weir::app

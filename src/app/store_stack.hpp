@@ -7,7 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <memory>
 
-#include "redis/connection.hpp"
+#include "redis/script_caller.hpp"
 #include "store/ladder_store.hpp"
 #include "store/memory_store.hpp"
 #include "store/redis_store.hpp"
@@ -33,7 +33,7 @@ class StoreStack {
   const store::LadderStore* ladder() const noexcept { return ladder_.get(); }
 
  private:
-  std::shared_ptr<redis::Connection> connection_;
+  std::shared_ptr<redis::ScriptCaller> caller_;
   std::unique_ptr<store::RedisStore> redis_;
   std::unique_ptr<store::LadderStore> ladder_;
   std::unique_ptr<store::ScopeStore> scope_;

@@ -8,8 +8,9 @@ namespace weir::redis {
 namespace {
 
 constexpr std::array<std::string_view, kErrorKinds> kNames{
-    "none",     "unavailable", "timeout", "protocol",  "noscript",   "loading", "oom",
-    "readonly", "noauth",      "moved",   "crossslot", "wrong_type", "noperm",  "other"};
+    "none",   "unavailable", "timeout",   "protocol",     "noscript",  "loading",
+    "oom",    "readonly",    "noauth",    "moved",        "crossslot", "wrong_type",
+    "noperm", "ask",         "try_again", "cluster_down", "other"};
 
 struct Word {
   std::string_view word;
@@ -21,8 +22,8 @@ constexpr std::array kWords{
     Word{"LOADING", ErrorKind::loading},
     Word{"MASTERDOWN", ErrorKind::loading},
     Word{"BUSY", ErrorKind::loading},
-    Word{"CLUSTERDOWN", ErrorKind::loading},
-    Word{"TRYAGAIN", ErrorKind::loading},
+    Word{"CLUSTERDOWN", ErrorKind::cluster_down},
+    Word{"TRYAGAIN", ErrorKind::try_again},
     Word{"OOM", ErrorKind::oom},
     Word{"MISCONF", ErrorKind::oom},
     Word{"NOREPLICAS", ErrorKind::oom},
@@ -30,7 +31,7 @@ constexpr std::array kWords{
     Word{"NOAUTH", ErrorKind::noauth},
     Word{"WRONGPASS", ErrorKind::noauth},
     Word{"MOVED", ErrorKind::moved},
-    Word{"ASK", ErrorKind::moved},
+    Word{"ASK", ErrorKind::ask},
     Word{"CROSSSLOT", ErrorKind::crossslot},
     Word{"WRONGTYPE", ErrorKind::wrong_type},
     Word{"NOPERM", ErrorKind::noperm},
@@ -75,6 +76,8 @@ bool is_outage(const error_code& error) noexcept {
   if (error.category() != category()) return true;
   switch (static_cast<ErrorKind>(error.value())) {
     case ErrorKind::moved:
+    case ErrorKind::ask:
+    case ErrorKind::try_again:
     case ErrorKind::crossslot:
     case ErrorKind::wrong_type:
     case ErrorKind::noperm:

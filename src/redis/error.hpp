@@ -3,9 +3,10 @@
 //
 //   outage   unavailable timeout protocol loading oom readonly noauth: the server, or the way to it, is ill.
 //            Whether a timed-out or broken-off call was carried out is unknown; it is never sent again.
-//   bug      moved crossslot wrong_type noperm: it works for nobody until someone changes something (a
-//   cluster
-//            behind a single-server address, a foreign value under a counter's key, a missing ACL right).
+//            cluster_down: some shard is.
+//   bug      moved ask crossslot wrong_type noperm: it works for nobody until someone changes something (a
+//            cluster behind a single-server address, a foreign value under a counter's key, a missing right).
+//   passing  try_again: one slot of a cluster, while it moves; all others are well.
 #pragma once
 
 #include <string_view>
@@ -28,9 +29,12 @@ enum class ErrorKind : int {
   crossslot,
   wrong_type,
   noperm,
+  ask,           // a slot on its way to another node of the cluster
+  try_again,     // the same, while the keys of one call are on both sides
+  cluster_down,  // a slot that no node serves at the moment
   other,
 };
-inline constexpr int kErrorKinds = 14;  // one above the largest value
+inline constexpr int kErrorKinds = 17;  // one above the largest value
 
 const boost::system::error_category& category() noexcept;
 error_code make_error_code(ErrorKind kind) noexcept;

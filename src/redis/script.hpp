@@ -22,8 +22,9 @@ struct Script {
   std::string_view body;
 };
 
-// lua/chain.lua, embedded by the build.
+// lua/chain.lua and lua/beat.lua, embedded by the build.
 extern const Script kChain;
+extern const Script kBeat;
 
 // KEYS and ARGV of one call, already in RESP, so that a repeated call need not encode them again.
 struct ScriptArguments {
@@ -39,16 +40,24 @@ struct ScriptArguments {
   void add(std::int64_t word);
 };
 
+// How often the body of a script had to be sent; shared by the runners of one caller. Any thread.
+using ReloadCount = std::shared_ptr<std::atomic<std::uint64_t>>;
+
+// asking: each send follows an ASKING, which lets a cluster node answer for a slot that it is about to own.
+enum class Asking : std::uint8_t { no, yes };
+
 // Calls one script over one connection. Not thread-safe, except reloads().
 class ScriptRunner {
  public:
-  ScriptRunner(std::shared_ptr<Connection> connection, const Script& script);
+  ScriptRunner(std::shared_ptr<Connection> connection, const Script& script,
+               ReloadCount reloads = std::make_shared<std::atomic<std::uint64_t>>());
 
   // `arguments` must live until the result is there. Sent at most three times, carried out at most once.
-  boost::asio::awaitable<Result<Reply>> run(const ScriptArguments& arguments, TimePoint deadline);
+  boost::asio::awaitable<Result<Reply>> run(const ScriptArguments& arguments, TimePoint deadline,
+                                            Asking asking = Asking::no);
 
-  // How often the body had to be sent.
-  std::uint64_t reloads() const noexcept { return reloads_.load(std::memory_order_relaxed); }
+  const Script& script() const noexcept { return script_; }
+  std::uint64_t reloads() const noexcept { return reloads_->load(std::memory_order_relaxed); }
 
  private:
   void encode(bool by_body, const ScriptArguments& arguments);
@@ -57,7 +66,7 @@ class ScriptRunner {
   const Script& script_;
   std::string request_;              // scratch
   std::uint64_t loaded_behind_ = 0;  // pipeline position of the last EVAL
-  std::atomic<std::uint64_t> reloads_{0};
+  ReloadCount reloads_;
 };
 
 }  // namespace weir::redis

@@ -10,8 +10,8 @@
 namespace weir::store {
 
 struct RedisStore::Link {
-  Link(std::shared_ptr<redis::Connection> to, std::chrono::milliseconds limit, const redis::Script& script)
-      : connection(std::move(to)), runner(connection, script), timeout(limit) {}
+  Link(std::shared_ptr<redis::ScriptCaller> to, std::chrono::milliseconds limit, const redis::Script& what)
+      : caller(std::move(to)), script(what), timeout(limit) {}
 
   redis::TimePoint deadline() const { return std::chrono::steady_clock::now() + timeout; }
 
@@ -21,8 +21,8 @@ struct RedisStore::Link {
     stats.errors[static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
   }
 
-  std::shared_ptr<redis::Connection> connection;
-  redis::ScriptRunner runner;
+  std::shared_ptr<redis::ScriptCaller> caller;
+  const redis::Script& script;
   std::chrono::milliseconds timeout;
   RedisStoreStats stats;
 };
@@ -38,9 +38,9 @@ redis::ConnectionOptions connection_options(const StoreOptions& options) {
   return connection;
 }
 
-RedisStore::RedisStore(std::shared_ptr<redis::Connection> connection, std::chrono::milliseconds timeout,
+RedisStore::RedisStore(std::shared_ptr<redis::ScriptCaller> caller, std::chrono::milliseconds timeout,
                        const redis::Script& script)
-    : link_(std::make_shared<Link>(std::move(connection), timeout, script)) {}
+    : link_(std::make_shared<Link>(std::move(caller), timeout, script)) {}
 
 RedisStore::~RedisStore() = default;
 
@@ -73,11 +73,21 @@ const RedisStoreStats& RedisStore::stats() const noexcept {
 }
 
 const redis::ConnectionStats& RedisStore::connection_stats() const noexcept {
-  return link_->connection->stats();
+  return link_->caller->stats();
+}
+
+redis::ScriptCaller& RedisStore::caller() noexcept {
+  return *link_->caller;
 }
 
 std::uint64_t RedisStore::script_reloads() const noexcept {
-  return link_->runner.reloads();
+  return link_->caller->reloads();
+}
+
+// Settled sets may be anything, also empty: those are not sent.
+redis::Slot RedisStore::slot_of(const limit::ChargeSet& set) const {
+  const bool matters = link_->caller->sharded() && set.size > 0;
+  return matters ? redis::slot_of(set.charge[0].key) : redis::Slot{0};
 }
 
 boost::asio::awaitable<void> RedisStore::ask(limit::ChargeSet& set, std::string_view operation) {
@@ -94,14 +104,15 @@ boost::asio::awaitable<void> RedisStore::ask(limit::ChargeSet& set, std::string_
   link_->stats.calls.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t began_us = monotonic_us();
   const redis::TimePoint deadline = link_->deadline();
-  const Result<redis::Reply> reply = co_await link_->runner.run(*arguments, deadline);
+  const redis::Slot slot = slot_of(set);
+  const Result<redis::Reply> reply = co_await link_->caller->call(link_->script, slot, *arguments, deadline);
   link_->stats.call_us.observe(monotonic_us() - began_us);
   spare_.push_back(std::move(arguments));
   if (!reply) {
     set.store_error = reply.error();
   } else if (!read_answer(*reply, set)) {
     set.store_error = redis::make_error_code(redis::ErrorKind::protocol);
-    link_->connection->distrust();
+    link_->caller->distrust(slot);
   }
   if (set.store_error) link_->count(set.store_error);
 }
@@ -109,14 +120,14 @@ boost::asio::awaitable<void> RedisStore::ask(limit::ChargeSet& set, std::string_
 void RedisStore::tell(const limit::ChargeSet& set, std::string_view operation, std::int64_t delta) {
   redis::ScriptArguments arguments;
   if (!write_notice(set, operation, delta, arguments)) return;
-  boost::asio::co_spawn(link_->connection->executor(), deliver(link_, std::move(arguments)),
+  boost::asio::co_spawn(link_->caller->executor(), deliver(link_, slot_of(set), std::move(arguments)),
                         boost::asio::detached);
 }
 
-boost::asio::awaitable<void> RedisStore::deliver(std::shared_ptr<Link> link,
+boost::asio::awaitable<void> RedisStore::deliver(std::shared_ptr<Link> link, redis::Slot slot,
                                                  redis::ScriptArguments arguments) {
   const redis::TimePoint deadline = link->deadline();
-  const Result<redis::Reply> reply = co_await link->runner.run(arguments, deadline);
+  const Result<redis::Reply> reply = co_await link->caller->call(link->script, slot, arguments, deadline);
   if (!reply) link->count(reply.error());
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters in a Redis server shared by all gateways: one EVALSHA of lua/chain.lua decides a whole chain.
+// Counters in a Redis server shared by all gateways: one EVALSHA of lua/chain.lua decides a whole chain. In a
+// cluster all keys of a set lie in one slot (SlotStore sees to it).
 //
 // decide() and peek() end within the timeout. On any failure set.store_error is of category weir.redis and
 // the verdicts mean nothing; whether the call was charged is then unknown, and it is not repeated. settle,
@@ -16,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "redis/script.hpp"
+#include "redis/script_caller.hpp"
 #include "telemetry/counters.hpp"
 #include "weir/limit/counter_store.hpp"
 #include "weir/store/options.hpp"
@@ -34,9 +35,9 @@ redis::ConnectionOptions connection_options(const StoreOptions& options);
 
 class RedisStore final : public limit::CounterStore {
  public:
-  // The connection belongs to the store's loop; whoever started it closes it. Tests bring a script with a
-  // clock of their own.
-  RedisStore(std::shared_ptr<redis::Connection> connection, std::chrono::milliseconds timeout,
+  // The caller belongs to the store's loop; whoever made it closes it. Tests bring a script with a clock of
+  // their own.
+  RedisStore(std::shared_ptr<redis::ScriptCaller> caller, std::chrono::milliseconds timeout,
              const redis::Script& script = redis::kChain);
   ~RedisStore() override;
 
@@ -49,6 +50,7 @@ class RedisStore final : public limit::CounterStore {
 
   const RedisStoreStats& stats() const noexcept;
   const redis::ConnectionStats& connection_stats() const noexcept;
+  redis::ScriptCaller& caller() noexcept;
   // How often the server did not know the script (a restart, a fail-over, a SCRIPT FLUSH).
   std::uint64_t script_reloads() const noexcept;
 
@@ -57,7 +59,9 @@ class RedisStore final : public limit::CounterStore {
 
   boost::asio::awaitable<void> ask(limit::ChargeSet& set, std::string_view operation);
   void tell(const limit::ChargeSet& set, std::string_view operation, std::int64_t delta);
-  static boost::asio::awaitable<void> deliver(std::shared_ptr<Link> link, redis::ScriptArguments arguments);
+  redis::Slot slot_of(const limit::ChargeSet& set) const;
+  static boost::asio::awaitable<void> deliver(std::shared_ptr<Link> link, redis::Slot slot,
+                                              redis::ScriptArguments arguments);
 
   std::shared_ptr<Link> link_;  // shared with what is still under way in the background
   std::vector<std::unique_ptr<redis::ScriptArguments>> spare_;

@@ -33,7 +33,7 @@ TEST_F(RedisStoreTest, TwoGatewaysAndTwoHundredRequestsAtOnceAreExact) {
     options.port = server_.port();
     return options;
   }());
-  RedisStore second(other, std::chrono::seconds(20));
+  RedisStore second(std::make_shared<redis::SingleCaller>(other), std::chrono::seconds(20));
   ASSERT_TRUE(world_.run(other->wait_ready(std::chrono::steady_clock::now() + std::chrono::seconds(20))));
   for (const AlgorithmKind kind : kAllAlgorithms) {
     const limit::Policy policy = policy_of(kind, 10);

@@ -20,7 +20,7 @@ class RedisWorld {
   explicit RedisWorld(std::uint16_t port, std::chrono::milliseconds timeout = std::chrono::seconds(20),
                       const redis::Script& script = redis::kChain)
       : connection_(redis::Connection::start(loop_.get_executor(), options(port))),
-        store_(connection_, timeout, script) {}
+        store_(std::make_shared<redis::SingleCaller>(connection_), timeout, script) {}
   ~RedisWorld() {
     connection_->close();
     loop_.restart();
