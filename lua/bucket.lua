@@ -4,6 +4,8 @@
 -- The file that includes this one defines read_terms(c), which sets c.burst, and c.queue: how many permits may
 -- be taken in advance.
 
+--- @include "lent"
+
 return {
   text = true,
 
@@ -11,9 +13,10 @@ return {
     read_terms(c)
     local unit = c.window
     local cap = c.burst * unit
-    local level, when, burst = match(c.raw, '^(%-?%d+):(%d+):(%d+)$')
+    local level, when, burst, tail = match(c.raw, '^(%-?%d+):(%d+):(%d+)(:?[%d:]*)$')
     level, when, burst = tonumber(level), tonumber(when), tonumber(burst)
     c.cap, c.level = cap, cap
+    read_lent(c, tail or '')
     if not level then return end
     if burst ~= c.burst then
       level = min(cap, max(level + (c.burst - burst) * unit, min(level, 0)))
@@ -25,6 +28,7 @@ return {
     else
       c.level = level + (now - when) * c.limit
     end
+    c.level = min(c.level, max(min(level, cap), cap - (c.old + c.new) * unit))
   end,
 
   read = function(c, cost)
@@ -43,10 +47,14 @@ return {
 
   adjust = function(c, charged_at, delta)
     local lowest = -(c.cap + c.queue * c.window)
-    c.level = min(c.cap, max(lowest, c.level - delta * c.window))
+    local highest = max(c.level, c.cap - (c.old + c.new) * c.window)
+    c.level = min(highest, max(lowest, c.level - delta * c.window))
   end,
 
+  lent = lent,
+
   write = function(c)
-    keep(c.key, format('%d:%d:%d', c.level, now, c.burst), ceil((c.cap - c.level) / c.limit))
+    local text = format('%d:%d:%d', c.level, now, c.burst) .. lent_text(c)
+    keep(c.key, text, max(ceil((c.cap - c.level) / c.limit), lent_life(c)))
   end,
 }

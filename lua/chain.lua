@@ -10,7 +10,7 @@ local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local format, match, sub, rep, gsub = string.format, string.match, string.sub, string.rep, string.gsub
 
 local NEVER = -1
-local HEAD, STRIDE = 2, 6
+local HEAD = 2
 
 -- The state of a counter that is one string. It never lives without an end.
 local function keep(key, text, life)
@@ -23,6 +23,7 @@ end
 --   read(c, cost)   sets c.within, c.remaining, c.retry, c.reset (and c.wait)
 --   charge(c)       takes c.cost permits        adjust(c, charged_at, delta)   settles
 --   write(c)        stores what roll, charge and adjust made of the state
+--   lent(c, count, at)  buckets: `count` permits more (fewer, if negative) of a lease of the time `at` may be unused
 local function make(algorithm)
   if algorithm == 'token_bucket' then
 --- @include "algorithms/token_bucket"
@@ -44,6 +45,9 @@ local function make(algorithm)
 end
 
 local op, detail = ARGV[1], ARGV[2]
+local leasing = op == 'lease'
+local decides = leasing or op == 'decide'
+local STRIDE, ANSWERS = leasing and 7 or 6, leasing and 8 or 6
 local layers, made, texts, text_layers = {}, {}, {}, {}
 
 for i = 1, #KEYS do
@@ -63,6 +67,7 @@ for i = 1, #KEYS do
     -- Named here so that the table has its final size at once: growing it costs more than judging.
     raw = '', repair = false, within = false, remaining = 0, retry = 0, reset = 0, wait = 0,
     burst = 0, queue = 0, cap = 0, level = 0,
+    lease = leasing and ARGV[at + 7] or '', more = 0, least = 0, share = 0, life = 0, granted = 0, next = 0,
   }
   if rules.text then
     texts[#texts + 1] = KEYS[i]
@@ -70,7 +75,7 @@ for i = 1, #KEYS do
   end
 end
 
-if texts[1] and (op == 'decide' or op == 'peek' or op == 'settle') then
+if texts[1] and (decides or op == 'peek' or op == 'settle') then
   local raw = call('MGET', unpack(texts))
   for i = 1, #texts do text_layers[i].raw = raw[i] or '' end
 end
@@ -92,9 +97,39 @@ elseif op == 'release' or op == 'renew' then
   return {now}
 end
 
+-- What earlier leases used and what they leave unused is known before anything is judged.
+local function report(c)
+  local more, least, share, life, back, back_at, used, used_at, also, also_at =
+    match(c.lease, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
+  c.more, c.least, c.share, c.life = tonumber(more), tonumber(least), tonumber(share), tonumber(life)
+  back, back_at = tonumber(back), tonumber(back_at)
+  local lent = c.rules.lent
+  if lent then
+    lent(c, -back, back_at)
+    lent(c, -tonumber(used), tonumber(used_at))
+    lent(c, -tonumber(also), tonumber(also_at))
+  end
+  if back > 0 then
+    c.rules.adjust(c, back_at, -back)
+    c.repair = true
+  end
+end
+
+-- Takes what the lease asks for beyond the cost, and says when one more permit will be there.
+local function lend(c)
+  c.rules.read(c, 0)
+  local extra = min(c.remaining, max(min(c.more, floor(c.remaining * c.share / 1000)), c.least))
+  if c.rules.lent and not c.rules.lent(c, extra, now) then extra = 0 end
+  c.cost, c.granted = extra, extra
+  c.rules.charge(c)
+  c.rules.read(c, 1)
+  c.next = c.within and 0 or c.retry
+end
+
 local passed = true
 for _, c in ipairs(layers) do
   c.rules.roll(c)
+  if c.lease ~= '' then report(c) end
   c.rules.read(c, c.cost)
   if not c.within and not c.shadow then passed = false end
 end
@@ -109,21 +144,23 @@ for i, c in ipairs(layers) do
   elseif not c.within then
     open = false
   end
-  take = take and op == 'decide'
+  take = take and decides
   local within, retry, wait = c.within, c.retry, c.wait
   if take then
     c.rules.charge(c)
+    if c.lease ~= '' then lend(c) end
     c.rules.write(c)
     c.rules.read(c, 0)
-  elseif c.repair and op == 'decide' then
+  elseif c.repair and decides then
     c.rules.write(c)
   end
-  local at = 1 + (i - 1) * STRIDE
+  local at = 1 + (i - 1) * ANSWERS
   reply[at + 1] = within and 1 or 0
   reply[at + 2] = c.remaining
   reply[at + 3] = within and 0 or retry
   reply[at + 4] = c.reset
   reply[at + 5] = wait
   reply[at + 6] = take and 1 or 0
+  if leasing then reply[at + 7], reply[at + 8] = c.granted, c.next end
 end
 return reply

@@ -4,17 +4,21 @@
 -- with, and when. A clock that stepped back behind that lets nothing drain. A debt above a lowered burst stays.
 -- terms: the burst.
 
+--- @include "lent"
+
 return {
   text = true,
 
   roll = function(c)
     c.burst = tonumber(c.terms)
     c.cap, c.debt = c.burst * c.window, 0
-    local tat, fraction, drain, at = match(c.raw, '^(%d+):(%d+):(%d+):(%d+)$')
+    local tat, fraction, drain, at, tail = match(c.raw, '^(%d+):(%d+):(%d+):(%d+)(:?[%d:]*)$')
+    read_lent(c, tail or '')
     if not tat then return end
     at = tonumber(at)
     c.repair = at > now
-    c.debt = max(0, (tat - max(at, now)) * drain + fraction)
+    local written = (tat - at) * drain + fraction
+    c.debt = max(0, (tat - max(at, now)) * drain + fraction, min(written, (c.old + c.new) * c.window))
   end,
 
   read = function(c, cost)
@@ -30,12 +34,15 @@ return {
   end,
 
   adjust = function(c, charged_at, delta)
-    c.debt = min(max(c.cap, c.debt), max(0, c.debt + delta * c.window))
+    local least = min(c.debt, (c.old + c.new) * c.window)
+    c.debt = min(max(c.cap, c.debt), max(least, c.debt + delta * c.window))
   end,
+
+  lent = lent,
 
   write = function(c)
     local whole = floor(c.debt / c.limit)
     local text = format('%d:%d:%d:%d', now + whole, c.debt - whole * c.limit, c.limit, now)
-    keep(c.key, text, ceil(c.debt / c.limit))
+    keep(c.key, text .. lent_text(c), max(ceil(c.debt / c.limit), lent_life(c)))
   end,
 }

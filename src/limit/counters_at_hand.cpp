@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limit/counters_at_hand.hpp"
 
+#include <algorithm>
 #include <new>
 #include <type_traits>
 
@@ -29,6 +30,32 @@ void take(Charge& charge, CounterState& state, const Look& look) {
   charge.charged = true;
 }
 
+// Gives back what the lease before left unused.
+void take_back(const Charge& charge, CounterState& state) {
+  const Lease::Spent& back = charge.lease->back;
+  if (back.count == 0) return;
+  const Algorithm& rules = algorithm(charge.policy->terms.algorithm);
+  rules.settle(state, charge.policy->terms, charge.request, back.at_ms, -back.count);
+}
+
+// After the charge, or instead of one for a cost of 0: takes what the lease asks for beyond it.
+void lend(Charge& charge, CounterState& state) {
+  const Terms& terms = charge.policy->terms;
+  const Algorithm& rules = algorithm(terms.algorithm);
+  Lease& lease = *charge.lease;
+  const std::int64_t left = charge.verdict.remaining;
+  Request request = charge.request;
+  request.cost = std::min(left, std::max(std::min(lease.more, left * lease.permille / 1000), lease.least));
+  const Look look = rules.judge(state, terms, request);
+  if (request.cost > 0 && look.verdict.within_limit) {
+    charge.verdict = rules.charge(state, terms, request, look);
+    lease.granted = request.cost;
+  }
+  request.cost = 1;
+  const Verdict next = rules.judge(state, terms, request).verdict;
+  lease.next_ms = next.within_limit ? 0 : next.retry_after_ms;
+}
+
 void leave(Charge& charge, CounterState& state, const Look& look) {
   charge.verdict = look.verdict;
   if (!look.repair) return;
@@ -47,6 +74,7 @@ void decide_counters(ChargeSet& set, std::span<CounterState* const> states) {
   bool refused = false;
   for (std::size_t n = 0; n < set.size; ++n) {
     Charge& charge = set.charge[n];
+    if (charge.lease != nullptr) take_back(charge, *states[n]);
     const Look& look = looks.add(n, charge, *states[n]);
     charge.charged = false;
     if (charge.enforcement == Enforcement::shadow) continue;
@@ -60,6 +88,7 @@ void decide_counters(ChargeSet& set, std::span<CounterState* const> states) {
       take(charge, *states[n], looks[n]);
     else
       leave(charge, *states[n], looks[n]);
+    if (charge.lease != nullptr && !refused && looks[n].verdict.within_limit) lend(charge, *states[n]);
   }
 }
 

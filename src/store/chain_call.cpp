@@ -14,9 +14,29 @@ using limit::Charge;
 using limit::ChargeSet;
 
 constexpr std::size_t kReplyStride = 6;  // within, remaining, retry, reset, wait, charged
+constexpr std::size_t kLeaseStride = 8;  // and granted, next
+
+bool has_lease(const ChargeSet& set) {
+  return std::ranges::any_of(set.charges(), [](const Charge& charge) { return charge.lease != nullptr; });
+}
+
+// Numbers with colons between them.
+class NumberText {
+ public:
+  void add(std::int64_t value) {
+    if (size_ > 0) text_[size_++] = ':';
+    const auto end = std::to_chars(text_.data() + size_, text_.data() + text_.size(), value);
+    size_ = static_cast<std::size_t>(end.ptr - text_.data());
+  }
+  std::string_view view() const { return {text_.data(), size_}; }
+
+ private:
+  std::array<char, 224> text_;
+  std::size_t size_ = 0;
+};
 
 // What only this layer's algorithm needs, as text; see `terms` in lua/algorithms/*.lua.
-class TermsText {
+class TermsText : public NumberText {
  public:
   explicit TermsText(const Charge& charge) {
     const limit::Terms& terms = charge.policy->terms;
@@ -48,17 +68,6 @@ class TermsText {
         break;
     }
   }
-  std::string_view view() const { return {text_.data(), size_}; }
-
- private:
-  void add(std::int64_t value) {
-    if (size_ > 0) text_[size_++] = ':';
-    const auto end = std::to_chars(text_.data() + size_, text_.data() + text_.size(), value);
-    size_ = static_cast<std::size_t>(end.ptr - text_.data());
-  }
-
-  std::array<char, 96> text_;
-  std::size_t size_ = 0;
 };
 
 void write_layer(const Charge& charge, std::int64_t cost, redis::ScriptArguments& out) {
@@ -70,6 +79,18 @@ void write_layer(const Charge& charge, std::int64_t cost, redis::ScriptArguments
   out.add(terms.window_ms);
   out.add(cost);
   out.add(TermsText(charge).view());
+}
+
+// Empty where the layer takes nothing beyond its cost.
+void write_lease(const limit::Lease* lease, redis::ScriptArguments& out) {
+  NumberText text;
+  if (lease != nullptr) {
+    for (const std::int64_t value :
+         {lease->more, lease->least, lease->permille, lease->life_ms, lease->back.count, lease->back.at_ms,
+          lease->spent[0].count, lease->spent[0].at_ms, lease->spent[1].count, lease->spent[1].at_ms})
+      text.add(value);
+  }
+  out.add(text.view());
 }
 
 bool concerns(const Charge& charge, bool slots) {
@@ -85,11 +106,15 @@ bool is_flag(std::int64_t value) {
 
 void write_question(const ChargeSet& set, std::string_view operation, redis::ScriptArguments& out) {
   const bool relaxed = set.accounting == limit::Accounting::relaxed;
+  const bool leases = operation == "decide" && has_lease(set);
   out.start(set.size);
   for (const Charge& charge : set.charges()) out.add(charge.key);
-  out.add(operation);
+  out.add(leases ? std::string_view("lease") : operation);
   out.add(std::string_view(relaxed ? "relaxed" : "all_or_none"));
-  for (const Charge& charge : set.charges()) write_layer(charge, charge.request.cost, out);
+  for (const Charge& charge : set.charges()) {
+    write_layer(charge, charge.request.cost, out);
+    if (leases) write_lease(charge.lease, out);
+  }
 }
 
 bool write_notice(const ChargeSet& set, std::string_view operation, std::int64_t delta,
@@ -113,16 +138,22 @@ bool write_notice(const ChargeSet& set, std::string_view operation, std::int64_t
 bool read_answer(const redis::Reply& reply, ChargeSet& set) {
   using Type = redis::Reply::Type;
   const std::span elements(reply.elements);
-  if (reply.type != Type::array || elements.size() != 1 + set.size * kReplyStride) return false;
+  const std::size_t stride = has_lease(set) ? kLeaseStride : kReplyStride;
+  if (reply.type != Type::array || elements.size() != 1 + set.size * stride) return false;
   const auto is_integer = [](const redis::Reply& element) { return element.type == Type::integer; };
   if (!std::ranges::all_of(elements, is_integer)) return false;
   const std::int64_t now_ms = elements[0].integer;
   for (std::size_t n = 0; n < set.size; ++n) {
-    const auto of_layer = elements.subspan(1 + n * kReplyStride, kReplyStride);
+    const auto of_layer = elements.subspan(1 + n * stride, stride);
     const auto value = [of_layer](std::size_t field) { return of_layer[field].integer; };
     if (!is_flag(value(0)) || !is_flag(value(5))) return false;
     if (value(1) < 0 || value(2) < limit::kNever || value(3) < 0 || value(4) < 0) return false;
     Charge& charge = set.charge[n];
+    if (charge.lease != nullptr) {
+      if (value(6) < 0 || value(7) < limit::kNever) return false;
+      charge.lease->granted = value(6);
+      charge.lease->next_ms = value(7);
+    }
     charge.answered = limit::Answered::store;
     charge.charged = value(5) == 1;
     charge.request.now_ms = now_ms;

@@ -10,7 +10,7 @@
 
 namespace weir::store {
 
-// decide, peek: every layer.
+// decide, peek: every layer. A decide with a lease on any layer goes out as `lease`.
 void write_question(const limit::ChargeSet& set, std::string_view operation, redis::ScriptArguments& out);
 
 // settle: the charged layers but concurrency; release, renew: the charged concurrency layers. Layers that

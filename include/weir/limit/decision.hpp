@@ -29,6 +29,26 @@ enum class Answered : std::uint8_t {
   failed_shut,  // the store failed and the layer says deny
 };
 
+// Permits taken beyond a request's cost, for the requests to come (store/lease_store.hpp). The asker fills in
+// the first part, the store the second. Of what remains after the cost the store grants
+//   min(remaining, max(min(more, remaining * permille / 1000), least))
+// and nothing if the request is refused. `back` is given back in any case, before the judging.
+struct Lease {
+  struct Spent {
+    std::int64_t count = 0;
+    std::int64_t at_ms = 0;  // store_now_ms of the call that granted them
+  };
+  std::int64_t more = 0;
+  std::int64_t least = 0;
+  std::int64_t permille = 1000;
+  std::int64_t life_ms = 0;    // bucket kinds: the asker spends none of them later than this; at most 1000
+  Spent back;                  // permits of an earlier lease that were not used
+  std::array<Spent, 2> spent;  // bucket kinds: used of earlier leases, and not reported yet
+
+  std::int64_t granted = 0;
+  std::int64_t next_ms = 0;  // until one more permit is there; 0: there is one
+};
+
 // What one layer wants to take, and the store's answer.
 struct Charge {
   const Policy* policy = nullptr;                  // never null; access == limited
@@ -38,6 +58,7 @@ struct Charge {
   Answered answered = Answered::store;
   bool charged = false;  // permits were taken (a refused request: none, unless relaxed)
   Verdict verdict;
+  Lease* lease = nullptr;  // with the request, or null: nothing beyond the cost
 };
 
 // One request's charges in chain order. Lives in the request's pooled exchange from decide to the end of the
@@ -94,5 +115,8 @@ struct Decision {
 
 // Reads the verdicts of an answered set into one decision. Pure.
 Decision conclude(const ChargeSet& set) noexcept;
+
+// The longest hold that every layer which refuses grants (on_exceed: delay), in milliseconds.
+std::int64_t granted_delay_ms(const ChargeSet& set, const Decision& decision) noexcept;
 
 }  // namespace weir::limit
