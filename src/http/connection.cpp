@@ -5,6 +5,7 @@
 
 #include "base/own_count.hpp"
 #include "http/server.hpp"
+#include "net/tls_stream.hpp"
 
 namespace weir::http {
 
@@ -18,16 +19,21 @@ constexpr int kExchangesPerTurn = 32;  // of one connection, before others get a
 
 }  // namespace
 
-Connection::Connection(Server& server, int descriptor, const net::PeerAddress& peer)
+Connection::Connection(Server& server, int descriptor, const net::PeerAddress& peer,
+                       const ListenerOptions* listener)
     : server_(server),
-      stream_(server.loop_, descriptor, true),
+      stream_(make_stream(server, descriptor, listener)),
+      tls_(listener != nullptr && listener->tls != nullptr ? static_cast<net::TlsStream*>(stream_.get())
+                                                           : nullptr),
       peer_(peer),
       options_(server.options_),
-      since_ms_(server.loop_.now_ms()) {}
+      since_ms_(server.loop_.now_ms()),
+      awaits_proxy_header_(listener != nullptr &&
+                           listener->preamble == ListenerOptions::Preamble::proxy_protocol) {}
 
 Connection::~Connection() {
   release_exchange();
-  stream_.close();
+  stream_->close();
   server_.forget(*this);
 }
 
@@ -37,16 +43,20 @@ void Connection::kill() {
   killed_ = true;
   ServerExchange* exchange = exchange_.get();
   if (exchange != nullptr) exchange->lose_client();
-  const bool waits_here = stream_.waiting();
-  stream_.cancel();
+  const bool waits_here = stream_->waiting();
+  stream_->cancel();
   if (!waits_here && exchange != nullptr) exchange->call_canceller();
 }
 
 awaitable<void> Connection::run(std::unique_ptr<Connection> self) {
+  if (self->tls_ != nullptr || self->awaits_proxy_header_) {
+    const bool open = co_await self->open_up();
+    if (!open) co_return;
+  }
   for (Step step = self->next_step();; step = self->next_step()) {
     if (step == Step::wait) {
       const std::int64_t until = self->wait_deadline();
-      const Wake wake = co_await self->stream_.wait(Interest::read, until);
+      const Wake wake = co_await self->stream_->wait(Interest::read, until);
       step = self->after_wait(wake);
       self->exchanges_in_turn_ = 0;
     }
@@ -79,7 +89,7 @@ Connection::Step Connection::next_step() {
 Connection::Step Connection::read_more() {
   for (;;) {
     const std::span<char> scratch = server_.loop_.scratch();
-    const auto got = stream_.try_read(scratch);
+    const auto got = stream_->try_read(scratch);
     if (!got && net::would_block(got.error())) {
       if (exchange_ != nullptr && !exchange_->has_bytes()) release_exchange();
       return Step::wait;
@@ -88,7 +98,8 @@ Connection::Step Connection::read_more() {
     if (exchange_ == nullptr) {
       options_ = server_.options_;
       exchange_ = server_.exchanges_.take();
-      exchange_->attach({&stream_, &peer_, options_.get(), &server_.draining_, &server_.stats_.open_tunnels});
+      exchange_->attach(
+          {stream_.get(), tls_, &peer_, options_.get(), &server_.draining_, &server_.stats_.open_tunnels});
     }
     if (!exchange_->has_bytes()) since_ms_ = server_.loop_.now_ms();
     exchange_->take_bytes({scratch.data(), *got});

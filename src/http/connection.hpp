@@ -8,16 +8,23 @@
 
 #include "http/server_exchange.hpp"
 #include "net/listening_socket.hpp"
+#include "net/proxy_header.hpp"
 #include "net/stream.hpp"
 #include "weir/http/options.hpp"
+
+namespace weir::net {
+class TlsStream;
+}
 
 namespace weir::http {
 
 class Server;
+enum class ProxyFault : std::uint8_t;
 
 class Connection {
  public:
-  Connection(Server& server, int descriptor, const net::PeerAddress& peer);
+  // `listener`: null where plain HTTP is spoken.
+  Connection(Server& server, int descriptor, const net::PeerAddress& peer, const ListenerOptions* listener);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -25,12 +32,21 @@ class Connection {
   // The connection's life; owns it.
   static boost::asio::awaitable<void> run(std::unique_ptr<Connection> self);
 
-  void look_again() { stream_.nudge(); }  // an idle connection judges its deadline anew (drain)
+  void look_again() { stream_->nudge(); }  // an idle connection judges its deadline anew (drain)
   void kill();
 
  private:
   friend class Server;  // keeps the list
   enum class Step : std::uint8_t { wait, exchange, refuse, close };
+
+  static std::unique_ptr<net::Stream> make_stream(Server& server, int descriptor,
+                                                  const ListenerOptions* listener);
+  // What stands before the first request. False: the connection is to be closed.
+  boost::asio::awaitable<bool> open_up();
+  boost::asio::awaitable<bool> read_proxy_header(std::int64_t deadline_ms);
+  boost::asio::awaitable<bool> handshake(std::int64_t deadline_ms);
+  bool take_proxy_header(const net::ProxyHeader& header);
+  bool refuse_proxy(ProxyFault fault) noexcept;
 
   Step next_step();
   Step parse();
@@ -41,7 +57,8 @@ class Connection {
   void release_exchange() noexcept;
 
   Server& server_;
-  net::Stream stream_;
+  std::unique_ptr<net::Stream> stream_;
+  net::TlsStream* tls_ = nullptr;  // stream_, if it is one
   net::PeerAddress peer_;
   std::shared_ptr<const ServerOptions> options_;
   std::unique_ptr<ServerExchange> exchange_;
@@ -49,6 +66,7 @@ class Connection {
   int refused_status_ = 0;
   int exchanges_in_turn_ = 0;
   bool killed_ = false;
+  bool awaits_proxy_header_ = false;
   Connection* next_ = nullptr;
   Connection** slot_ = nullptr;
 };

@@ -3,9 +3,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
+#include "base/own_count.hpp"
 #include "http/connection.hpp"
 
 namespace weir::http {
@@ -15,6 +17,11 @@ constexpr std::int64_t kRetryMs = 50;        // how soon a paused worker tries t
 constexpr std::int64_t kIdleDrainMs = 1000;  // what an idle connection is given to send one more request
 
 }  // namespace
+
+std::string_view proxy_fault_name(ProxyFault fault) noexcept {
+  constexpr std::array<std::string_view, kProxyFaults> names = {"untrusted", "malformed", "timeout"};
+  return names[static_cast<std::size_t>(fault)];
+}
 
 Server::Server(net::EventLoop& loop, Handler& handler, std::shared_ptr<ConnectionBudget> budget,
                std::shared_ptr<const ServerOptions> options)
@@ -29,13 +36,35 @@ Server::~Server() {
   stop();
 }
 
+net::ListeningSocket::Receiver Server::receiver() noexcept {
+  return {[](void* self, net::ListeningSocket& socket) { static_cast<Server*>(self)->accept_from(socket); },
+          this};
+}
+
 Result<std::uint16_t> Server::listen(const std::string& address, std::uint16_t port) {
-  const net::ListeningSocket::Receiver receiver{
-      [](void* self, net::ListeningSocket& socket) { static_cast<Server*>(self)->accept_from(socket); },
-      this};
-  WEIR_TRY(auto socket, net::ListeningSocket::open(loop_, address, port, receiver));
-  sockets_.push_back(std::move(socket));
-  return sockets_.back()->port();
+  WEIR_TRY(auto socket, net::ListeningSocket::open(loop_, address, port, receiver()));
+  return keep(std::move(socket), address, port);
+}
+
+Result<std::uint16_t> Server::listen_on(int descriptor, const std::string& address, std::uint16_t port) {
+  WEIR_TRY(auto socket, net::ListeningSocket::adopt(loop_, descriptor, receiver()));
+  return keep(std::move(socket), address, port);
+}
+
+Result<std::uint16_t> Server::keep(std::unique_ptr<net::ListeningSocket> socket, const std::string& address,
+                                   std::uint16_t port) {
+  sockets_.push_back({std::move(socket), address, port});
+  return sockets_.back().socket->port();
+}
+
+const ListenerOptions* Server::options_of(const net::ListeningSocket& socket) const noexcept {
+  const auto asked =
+      std::ranges::find_if(sockets_, [&socket](const Listening& one) { return one.socket.get() == &socket; });
+  if (asked == sockets_.end()) return nullptr;
+  const auto found = std::ranges::find_if(options_->listeners, [&asked](const ListenerOptions& one) {
+    return one.port == asked->port && one.host == asked->address;
+  });
+  return found == options_->listeners.end() ? nullptr : &*found;
 }
 
 void Server::set_options(std::shared_ptr<const ServerOptions> options) {
@@ -43,6 +72,7 @@ void Server::set_options(std::shared_ptr<const ServerOptions> options) {
 }
 
 void Server::accept_from(net::ListeningSocket& socket) {
+  const ListenerOptions* const listener = options_of(socket);
   while (!paused_) {
     // At the cap clients wait in the kernel's queue rather than being turned away.
     if (budget_->open() >= static_cast<std::int64_t>(options_->connections)) return pause_accepting();
@@ -50,12 +80,21 @@ void Server::accept_from(net::ListeningSocket& socket) {
     const auto descriptor = socket.accept(peer);
     if (!descriptor && net::would_block(descriptor.error())) return;
     if (!descriptor) return pause_accepting();  // out of descriptors or memory
-    adopt(*descriptor, peer);
+    adopt(*descriptor, peer, listener);
   }
 }
 
-void Server::adopt(int descriptor, const net::PeerAddress& peer) {
-  const auto verdict = budget_->take(peer.address, options_->connections, options_->connections_per_address);
+void Server::adopt(int descriptor, const net::PeerAddress& peer, const ListenerOptions* listener) {
+  const bool of_balancer =
+      listener != nullptr && listener->preamble == ListenerOptions::Preamble::proxy_protocol;
+  if (of_balancer && (!options_->trusts_proxy || !options_->trusts_proxy(peer.address))) {
+    add_own(stats_.proxy_faults[static_cast<std::size_t>(ProxyFault::untrusted)]);
+    ::close(descriptor);
+    return;
+  }
+  // A balancer's connections are counted for the clients it names.
+  const std::size_t per_address = of_balancer ? 0 : options_->connections_per_address;
+  const auto verdict = budget_->take(peer.address, options_->connections, per_address);
   if (verdict != ConnectionBudget::Verdict::granted) {
     stats_.rejected.fetch_add(1, std::memory_order_relaxed);
     ::close(descriptor);
@@ -63,7 +102,7 @@ void Server::adopt(int descriptor, const net::PeerAddress& peer) {
   }
   stats_.accepted.fetch_add(1, std::memory_order_relaxed);
   stats_.open_connections.fetch_add(1, std::memory_order_relaxed);
-  auto connection = std::make_unique<Connection>(*this, descriptor, peer);
+  auto connection = std::make_unique<Connection>(*this, descriptor, peer, listener);
   connection->next_ = first_;
   if (first_ != nullptr) first_->slot_ = &connection->next_;
   connection->slot_ = &first_;
@@ -88,7 +127,7 @@ void Server::pause_accepting() noexcept {
 
 void Server::resume_accepting() {
   paused_ = false;
-  for (const auto& socket : sockets_) accept_from(*socket);
+  for (const auto& listening : sockets_) accept_from(*listening.socket);
 }
 
 void Server::drain() {

@@ -15,16 +15,19 @@
 // then forwarders.stop() and loop.stop(); io.run() returns. Destroy in reverse order of creation.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "http/connection_budget.hpp"
 #include "http/exchange_pool.hpp"
 #include "net/event_loop.hpp"
 #include "net/listening_socket.hpp"
+#include "net/tls_error.hpp"
 #include "weir/base/result.hpp"
 #include "weir/http/exchange.hpp"
 #include "weir/http/options.hpp"
@@ -32,6 +35,11 @@
 namespace weir::http {
 
 class Connection;
+
+// Why a connection that has to begin with a PROXY header was closed.
+enum class ProxyFault : std::uint8_t { untrusted, malformed, timeout };
+inline constexpr std::size_t kProxyFaults = 3;
+std::string_view proxy_fault_name(ProxyFault fault) noexcept;
 
 // Facts of one worker's server; written by its thread, readable by any.
 struct ServerStats {
@@ -42,7 +50,11 @@ struct ServerStats {
   std::atomic<std::int64_t> in_flight{0};     // exchanges between head and last byte
   std::atomic<std::int64_t> open_tunnels{0};  // among them: connections that switched protocols
   std::atomic<std::uint64_t> requests{0};
-  std::atomic<std::uint64_t> malformed{0};  // refused before they became an exchange
+  std::atomic<std::uint64_t> malformed{0};                 // refused before they became an exchange
+  std::array<std::atomic<std::uint64_t>, 2> handshakes{};  // by net::TlsVersion
+  std::atomic<std::uint64_t> resumed{0};                   // among them
+  std::array<std::atomic<std::uint64_t>, net::kTlsErrors> tls_failures{};  // by net::TlsError
+  std::array<std::atomic<std::uint64_t>, kProxyFaults> proxy_faults{};     // by ProxyFault
 };
 
 class Server {
@@ -55,8 +67,11 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   // Opens a listening socket with SO_REUSEPORT (each worker opens its own on the same port). `address` is a
-  // literal. Returns the port, which matters where 0 was asked for.
+  // literal. Returns the port, which matters where 0 was asked for. What is spoken there is the entry of
+  // ServerOptions::listeners with this address and port.
   Result<std::uint16_t> listen(const std::string& address, std::uint16_t port);
+  // The same on a socket that listens already; takes the descriptor.
+  Result<std::uint16_t> listen_on(int descriptor, const std::string& address, std::uint16_t port);
 
   // The rest runs on the worker's thread.
   void set_options(std::shared_ptr<const ServerOptions> options);  // for connections and heads from now on
@@ -71,8 +86,17 @@ class Server {
 
  private:
   friend class Connection;
+  struct Listening {
+    std::unique_ptr<net::ListeningSocket> socket;
+    std::string address;  // as asked for
+    std::uint16_t port = 0;
+  };
+  Result<std::uint16_t> keep(std::unique_ptr<net::ListeningSocket> socket, const std::string& address,
+                             std::uint16_t port);
+  net::ListeningSocket::Receiver receiver() noexcept;
   void accept_from(net::ListeningSocket& socket);
-  void adopt(int descriptor, const net::PeerAddress& peer);
+  const ListenerOptions* options_of(const net::ListeningSocket& socket) const noexcept;
+  void adopt(int descriptor, const net::PeerAddress& peer, const ListenerOptions* listener);
   void pause_accepting() noexcept;
   void resume_accepting();
   void forget(Connection& connection) noexcept;
@@ -83,7 +107,7 @@ class Server {
   std::shared_ptr<const ServerOptions> options_;
   ExchangePool exchanges_;
   ServerStats stats_;
-  std::vector<std::unique_ptr<net::ListeningSocket>> sockets_;
+  std::vector<Listening> sockets_;
   net::Timer retry_;  // accepting resumes, after a pause
   Connection* first_ = nullptr;
   std::int64_t drain_deadline_ms_ = 0;  // of idle connections; 0: not draining

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "net/tls_stream.hpp"
+
 namespace weir::http {
 
 using boost::asio::awaitable;
@@ -65,6 +67,14 @@ void ServerExchange::detach() noexcept {
   in_.clear();
   if (in_.capacity() > kKeptBytes) std::string().swap(in_);
   downstream_ = {};
+}
+
+std::string_view ServerExchange::tls_version() const noexcept {
+  return secure() ? net::tls_version_name(downstream_.tls->version()) : std::string_view();
+}
+
+const net::TlsPeer* ServerExchange::client_certificate() const noexcept {
+  return secure() ? downstream_.tls->peer() : nullptr;
 }
 
 std::string_view ServerExchange::keep(std::string_view text) {

@@ -22,6 +22,10 @@
 #include "weir/http/exchange.hpp"
 #include "weir/http/options.hpp"
 
+namespace weir::net {
+class TlsStream;
+}
+
 namespace weir::http {
 
 class ServerExchange final : public Exchange {
@@ -29,6 +33,7 @@ class ServerExchange final : public Exchange {
   // What an exchange needs to know of the connection it serves; all outlive it.
   struct Downstream {
     net::Stream* stream = nullptr;
+    const net::TlsStream* tls = nullptr;  // `stream`, if it is one
     const net::PeerAddress* peer = nullptr;
     const ServerOptions* options = nullptr;
     const bool* draining = nullptr;
@@ -64,7 +69,9 @@ class ServerExchange final : public Exchange {
   const RequestHead& request() const noexcept override { return head_; }
   const boost::asio::ip::address& peer_address() const noexcept override { return downstream_.peer->address; }
   std::uint16_t peer_port() const noexcept override { return downstream_.peer->port; }
-  bool secure() const noexcept override { return false; }
+  bool secure() const noexcept override { return downstream_.tls != nullptr; }
+  std::string_view tls_version() const noexcept override;
+  const net::TlsPeer* client_certificate() const noexcept override;
   std::int64_t started_ms() const noexcept override { return started_ms_; }
   std::string_view keep(std::string_view text) override;
   Result<std::string_view> take_buffered_body() override;

@@ -114,20 +114,22 @@ bool Stream::has_unread_bytes() noexcept {
   return readable_;
 }
 
-// Bytes that were seen stay in the socket, so an event for more of them comes only with the next byte.
+// As with a short read, more than what was seen makes a new event.
 Result<std::size_t> Stream::try_peek(std::span<char> into) noexcept {
   if (!readable_) return make_error_code(boost::system::errc::operation_would_block);
   ssize_t got = 0;
   do {
     got = receive(descriptor_, into, MSG_DONTWAIT | MSG_PEEK);
   } while (got < 0 && errno == EINTR);
-  if (got >= 0) return static_cast<std::size_t>(got);
-  const error_code failed = last_error();
-  if (would_block(failed)) readable_ = false;
-  return failed;
+  const error_code failed = got < 0 ? last_error() : error_code();
+  const bool all_seen = got > 0 && static_cast<std::size_t>(got) < into.size() && !peer_ended_ && !broken_;
+  if (all_seen || would_block(failed)) readable_ = false;
+  if (failed) return failed;
+  return static_cast<std::size_t>(got);
 }
 
 Result<void> Stream::drop(std::size_t bytes) noexcept {
+  readable_ = true;
   char sink[512];
   while (bytes > 0) {
     const ssize_t got = receive(descriptor_, {sink, std::min(bytes, sizeof sink)}, MSG_DONTWAIT);

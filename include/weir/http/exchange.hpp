@@ -14,7 +14,8 @@
 
 namespace weir::net {
 class Stream;
-}
+struct TlsPeer;
+}  // namespace weir::net
 
 namespace weir::http {
 
@@ -38,9 +39,13 @@ class Exchange {
 
   // --- the request -------------------------------------------------------------------------------------
   virtual const RequestHead& request() const noexcept = 0;
-  virtual const boost::asio::ip::address& peer_address() const noexcept = 0;  // of the TCP connection
+  // Of the connection: the TCP peer, or whom it named (PROXY protocol).
+  virtual const boost::asio::ip::address& peer_address() const noexcept = 0;
   virtual std::uint16_t peer_port() const noexcept = 0;
-  virtual bool secure() const noexcept = 0;              // came in over TLS
+  virtual bool secure() const noexcept = 0;                             // came in over TLS
+  virtual std::string_view tls_version() const noexcept { return {}; }  // "TLSv1.3"; "" unless secure()
+  // The client's verified certificate (net/tls_certificate.hpp); nullptr if it showed none.
+  virtual const net::TlsPeer* client_certificate() const noexcept { return nullptr; }
   virtual std::int64_t started_ms() const noexcept = 0;  // monotonic, when the head was complete
 
   // Copies `text` into the exchange's own arena; the view lives until the exchange ends.
