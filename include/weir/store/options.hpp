@@ -10,6 +10,21 @@ namespace weir::store {
 
 enum class StoreKind : std::uint8_t { memory, redis };
 
+// How a shared store is asked (src/store/lease_store.hpp).
+enum class Counting : std::uint8_t {
+  exact,      // once per request
+  automatic,  // `auto`: leases for keys that this process sees often, once per request for the others
+  leased,     // leases for all keys that are asked for more than now and then
+};
+
+struct LeaseOptions {
+  Counting counting = Counting::exact;
+  std::chrono::milliseconds max_age{1000};  // no permit is used later than this after it was taken; 50 .. 1000
+  std::int64_t outstanding_permille = 50;   // of a bucket or rolling window, at most so much per lease
+  std::int64_t debt_permille = 0;  // of a limit, all instances together: spent while a lease is under way
+  std::size_t max_keys = 32768;    // keys whose rate, leases and denials are known
+};
+
 struct StoreOptions {
   StoreKind kind = StoreKind::memory;
   std::size_t max_keys = 1'000'000;  // memory: counters kept; at least 64
@@ -23,6 +38,7 @@ struct StoreOptions {
   std::chrono::milliseconds timeout{20};  // per call; alone decides that a call failed
   std::size_t instances = 1;              // live gateways, for the local share of a limit while Redis is down
   std::chrono::seconds long_after{60};    // a brief failure becomes a long one
+  LeaseOptions lease;
 };
 
 }  // namespace weir::store

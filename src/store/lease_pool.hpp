@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one process knows of the keys it asks a shared store for: how often each is asked for, which permits
+// it holds, until when it is known to be over its limit. One pool per process, shared by all workers.
+//
+// Bounded: `max_keys` entries in groups of eight, each group under its own lock; in a full group the entry
+// that was not used for longest leaves, first those that hold no permits (held ones lapse with it). All times
+// are the local monotonic clock's milliseconds, unless they are named store's.
+//
+// Threads: every member may be called from all threads at once.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/hash.hpp"
+#include "store/lease_rules.hpp"
+
+namespace weir::store {
+
+struct LeasePoolStats {
+  std::atomic<std::uint64_t> leases{0};    // calls that brought permits
+  std::atomic<std::uint64_t> granted{0};   // permits that they brought
+  std::atomic<std::uint64_t> returned{0};  // permits given back unused
+  std::atomic<std::uint64_t> lapsed{0};    // permits that ended unused
+};
+
+// What the store is to be told of an entry that nobody asks for any more.
+struct LeaseReturn {
+  std::string key;
+  limit::Terms terms;
+  limit::Request request;
+  limit::Lease lease;
+};
+
+class LeasePool {
+ public:
+  explicit LeasePool(const LeaseOptions& options);
+  ~LeasePool();
+
+  const LeaseOptions& options() const noexcept { return options_; }
+  const LeasePoolStats& stats() const noexcept { return stats_; }
+  Hash128 id_of(std::string_view key) const noexcept { return stable_hash128(key, seed_); }
+
+  enum class Answer : std::uint8_t {
+    ask,     // only the store knows
+    ready,   // permits are at hand
+    denied,  // known to be over its limit
+  };
+  struct Look {
+    Answer answer = Answer::ask;
+    limit::Verdict verdict;  // ready: before the permits are taken; ask: what was heard last, or full
+  };
+  // `arrival`: this is a request's first look, which counts for the rate.
+  enum class Arrival : std::uint8_t { counted, seen };
+  Look look(const Hash128& id, const limit::Charge& charge, std::int64_t now_ms, Arrival arrival);
+
+  struct Taken {
+    std::int64_t charged_at_ms = 0;  // store's clock: of which lease
+    limit::Verdict verdict;          // after the charge
+    bool low = false;                // the next lease should be fetched
+  };
+  // Takes the charge's cost out of the permits at hand; nullopt: they are gone.
+  std::optional<Taken> take(const Hash128& id, const limit::Charge& charge, std::int64_t now_ms);
+  // Undoes a take. Permits whose lease is over meanwhile lapse.
+  void give_back(const Hash128& id, const Taken& taken, std::int64_t cost);
+
+  // Fills in what to ask the store for beside a request; false: nothing, because the key is cold or another
+  // call for it is under way. After true, book() must follow.
+  bool plan(const Hash128& id, const limit::Charge& charge, std::int64_t now_ms, limit::Lease& lease);
+
+  struct Times {
+    std::int64_t sent_ms = 0;
+    std::int64_t now_ms = 0;
+  };
+  // Takes note of the store's answer to a charge, with or without a lease. Returns when the permits that it
+  // brought end; 0: it brought none.
+  std::int64_t book(const Hash128& id, const limit::Charge& answered, const Times& times);
+
+  // A look at leases that should be over: what is to be given back now, or when to look again (0: never).
+  struct Over {
+    std::optional<LeaseReturn> give_back;
+    std::int64_t look_again_ms = 0;
+  };
+  Over over(const Hash128& id, std::int64_t now_ms);
+
+  // No more leases from here on; all permits that are held, as returns. For the drain.
+  std::vector<LeaseReturn> close();
+
+  // The store's clock now, as far as answers tell; `now_ms` until there was one.
+  std::int64_t store_now_ms(std::int64_t now_ms) const noexcept {
+    return now_ms + offset_ms_.load(std::memory_order_relaxed);
+  }
+  // Permits at hand now, for the status page; looks at every entry.
+  std::int64_t held();
+
+ private:
+  static constexpr std::size_t kWays = 8;
+  struct Entry;
+  struct Group;
+
+  Group& group_of(const Hash128& id) const noexcept;
+  Entry* find(Group& group, const Hash128& id) const noexcept;
+  Entry& find_or_make(Group& group, const Hash128& id, const limit::Charge& charge, std::int64_t now_ms);
+  void retire(Entry& entry);
+  void refresh(Entry& entry, std::int64_t now_ms);
+  void lapse(std::int64_t permits);
+
+  LeaseOptions options_;
+  std::uint64_t seed_;
+  std::size_t groups_count_;
+  std::unique_ptr<Group[]> groups_;
+  std::atomic<std::int64_t> offset_ms_{0};
+  std::atomic<bool> closed_{false};
+  LeasePoolStats stats_;
+};
+
+}  // namespace weir::store

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/lease_store.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <chrono>
+#include <utility>
+
+namespace weir::store {
+
+using limit::Accounting;
+using limit::Answered;
+using limit::Charge;
+using limit::ChargeSet;
+using limit::Enforcement;
+using limit::kMaxLayers;
+using limit::Lease;
+
+namespace {
+
+constexpr std::chrono::milliseconds kSweepEvery(50);
+
+void add(std::atomic<std::uint64_t>& counter) {
+  counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool enforces(const Charge& charge) {
+  return charge.enforcement == Enforcement::enforce;
+}
+
+bool is_slot(const Charge& charge) {
+  return charge.policy->terms.algorithm == limit::AlgorithmKind::concurrency;
+}
+
+}  // namespace
+
+struct LeaseStore::Looks {
+  std::array<Hash128, kMaxLayers> id;
+  std::array<LeasePool::Look, kMaxLayers> look;
+};
+
+// The layers of a set that the store below is asked for.
+struct LeaseStore::Part {
+  struct Here {
+    bool taken = false;
+    LeasePool::Taken permits;
+  };
+  ChargeSet set;
+  std::array<std::size_t, kMaxLayers> origin;  // of each charge of `set`
+  std::array<bool, kMaxLayers> rides;  // its layer has permits at hand; it only fetches the next lease
+  std::array<Lease, kMaxLayers> lease;
+  std::array<Hash128, kMaxLayers> id;  // by layer of the whole
+  std::array<Here, kMaxLayers> here;   // likewise
+  std::int64_t sent_ms = 0;
+
+  void add(const Charge& charge, std::size_t from) {
+    origin[set.size] = from;
+    rides[set.size] = false;
+    set.charge[set.size++] = charge;
+  }
+  bool refuses() const {
+    return std::ranges::any_of(
+        set.charges(), [](const Charge& charge) { return enforces(charge) && !charge.verdict.within_limit; });
+  }
+};
+
+// A call without a request: fetches a lease, or gives one back.
+struct LeaseStore::Errand {
+  Hash128 id;
+  std::string key;
+  limit::Policy policy;
+  Lease lease;
+  ChargeSet set;
+
+  // As a shadow layer for 0 permits: never refused, and not refusing.
+  void fill(const limit::Request& request) {
+    policy.enforcement = Enforcement::shadow;
+    Charge& charge = set.charge[0];
+    charge.policy = &policy;
+    charge.key = key;
+    charge.request = request;
+    charge.request.cost = 0;
+    charge.enforcement = Enforcement::shadow;
+    charge.lease = &lease;
+    set.size = 1;
+  }
+};
+
+LeaseStore::LeaseStore(boost::asio::any_io_executor executor, LeasePool& pool, limit::CounterStore& below,
+                       const Clock& clock)
+    : executor_(std::move(executor)), pool_(pool), below_(below), clock_(clock), timer_(executor_) {}
+
+LeaseStore::~LeaseStore() = default;
+
+bool LeaseStore::decide_now(ChargeSet& set) {
+  if (set.accounting == Accounting::relaxed) return below_.decide_now(set);
+  return answer_here(set, LeasePool::Arrival::counted);
+}
+
+boost::asio::awaitable<void> LeaseStore::decide(ChargeSet& set) {
+  if (set.accounting == Accounting::relaxed) {
+    if (!below_.decide_now(set)) co_await below_.decide(set);
+    co_return;
+  }
+  if (answer_here(set, LeasePool::Arrival::seen)) co_return;
+  std::unique_ptr<Part> part;
+  if (spare_.empty()) {
+    part = std::make_unique<Part>();
+  } else {
+    part = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  add(stats_.asked);
+  gather(set, *part);
+  if (!below_.decide_now(part->set)) co_await below_.decide(part->set);
+  conclude(set, *part);
+  spare_.push_back(std::move(part));
+}
+
+// Whatever needs no store: a refusal that is known, or permits that are all at hand.
+bool LeaseStore::answer_here(ChargeSet& set, LeasePool::Arrival arrival) {
+  const std::int64_t now_ms = clock_.monotonic_ms();
+  Looks looks;
+  bool ready = true;
+  bool refused = false;
+  for (std::size_t n = 0; n < set.size; ++n) {
+    const Charge& charge = set.charge[n];
+    if (is_slot(charge)) {
+      ready = false;
+      looks.look[n].verdict = {
+          .within_limit = true, .limit = charge.policy->terms.limit, .remaining = charge.policy->terms.limit};
+      continue;
+    }
+    looks.id[n] = pool_.id_of(charge.key);
+    looks.look[n] = pool_.look(looks.id[n], charge, now_ms, arrival);
+    const LeasePool::Answer answer = looks.look[n].answer;
+    refused = refused || (answer == LeasePool::Answer::denied && enforces(charge));
+    ready = ready && (answer == LeasePool::Answer::ready ||
+                      (answer == LeasePool::Answer::denied && !enforces(charge)));
+  }
+  if (!refused && !(ready && take_all(set, looks, now_ms))) return false;
+  if (refused) refuse(set, looks);
+  add(refused ? stats_.denials : stats_.hits);
+  set.store_error = {};
+  set.store_now_ms = pool_.store_now_ms(now_ms);
+  return true;
+}
+
+void LeaseStore::refuse(ChargeSet& set, const Looks& looks) {
+  for (std::size_t n = 0; n < set.size; ++n) {
+    Charge& charge = set.charge[n];
+    charge.answered = Answered::store;
+    charge.charged = false;
+    charge.verdict = looks.look[n].verdict;
+  }
+}
+
+bool LeaseStore::take_all(ChargeSet& set, const Looks& looks, std::int64_t now_ms) {
+  std::array<std::optional<LeasePool::Taken>, kMaxLayers> taken;
+  for (std::size_t n = 0; n < set.size; ++n) {
+    if (looks.look[n].answer == LeasePool::Answer::denied) continue;
+    taken[n] = pool_.take(looks.id[n], set.charge[n], now_ms);
+    if (taken[n]) continue;
+    // Another worker was quicker.
+    for (std::size_t m = 0; m < n; ++m) {
+      if (taken[m]) pool_.give_back(looks.id[m], *taken[m], set.charge[m].request.cost);
+    }
+    return false;
+  }
+  for (std::size_t n = 0; n < set.size; ++n) {
+    Charge& charge = set.charge[n];
+    charge.answered = Answered::store;
+    charge.charged = taken[n].has_value();
+    charge.verdict = taken[n] ? taken[n]->verdict : looks.look[n].verdict;
+    charge.request.now_ms = pool_.store_now_ms(now_ms);
+    if (taken[n] && taken[n]->low) fetch(looks.id[n], charge, now_ms);
+  }
+  return true;
+}
+
+void LeaseStore::gather(ChargeSet& set, Part& part) {
+  const std::int64_t now_ms = clock_.monotonic_ms();
+  part.sent_ms = now_ms;
+  part.set.clear();
+  part.set.accounting = set.accounting;
+  for (std::size_t n = 0; n < set.size; ++n) {
+    const Charge& charge = set.charge[n];
+    part.here[n].taken = false;
+    if (is_slot(charge)) {
+      part.add(charge, n);
+      continue;
+    }
+    part.id[n] = pool_.id_of(charge.key);
+    const auto permits = pool_.take(part.id[n], charge, now_ms);
+    if (permits) part.here[n] = {true, *permits};
+    const std::size_t place = part.set.size;
+    const bool wants = !permits || permits->low;
+    part.lease[place] = Lease();
+    const bool leases = wants && pool_.plan(part.id[n], charge, now_ms, part.lease[place]);
+    if (permits && !leases) continue;
+    part.add(charge, n);
+    Charge& asked = part.set.charge[place];
+    if (leases) asked.lease = &part.lease[place];
+    if (!permits) continue;
+    part.rides[place] = true;
+    asked.request.cost = 0;
+    asked.enforcement = Enforcement::shadow;
+  }
+}
+
+void LeaseStore::conclude(ChargeSet& set, Part& part) {
+  const bool failed = static_cast<bool>(part.set.store_error);
+  const bool refused = failed || part.refuses();
+  for (std::size_t place = 0; place < part.set.size; ++place) {
+    Charge& answered = part.set.charge[place];
+    const std::size_t n = part.origin[place];
+    if (failed) answered.answered = Answered::local;  // its verdict means nothing
+    if (!is_slot(answered)) book(part.id[n], answered, part.sent_ms);
+    if (part.rides[place]) continue;
+    answered.lease = nullptr;
+    set.charge[n] = answered;
+  }
+  for (std::size_t n = 0; n < set.size; ++n) {
+    if (!part.here[n].taken) continue;
+    Charge& charge = set.charge[n];
+    charge.answered = Answered::store;
+    charge.verdict = part.here[n].permits.verdict;
+    charge.charged = !refused;
+    charge.request.now_ms = part.set.store_now_ms;
+    if (!refused) continue;
+    charge.verdict.remaining =
+        std::min(charge.verdict.remaining + charge.request.cost, limit::capacity_of(charge.policy->terms));
+    pool_.give_back(part.id[n], part.here[n].permits, charge.request.cost);
+  }
+  set.store_now_ms = part.set.store_now_ms;
+  set.store_error = part.set.store_error;
+}
+
+void LeaseStore::book(const Hash128& id, const Charge& answered, std::int64_t sent_ms) {
+  const std::int64_t ends_ms = pool_.book(id, answered, {sent_ms, clock_.monotonic_ms()});
+  if (ends_ms == 0) return;
+  stats_.sizes.observe(answered.lease->granted);
+  watch(ends_ms, id);
+}
+
+void LeaseStore::fetch(const Hash128& id, const Charge& charge, std::int64_t now_ms) {
+  auto errand = std::make_unique<Errand>();
+  if (!pool_.plan(id, charge, now_ms, errand->lease)) return;
+  add(stats_.fetches);
+  errand->id = id;
+  errand->key = charge.key;
+  errand->policy.terms = charge.policy->terms;
+  errand->fill(charge.request);
+  spawn(std::move(errand));
+}
+
+void LeaseStore::send_back(LeaseReturn give_back, const Hash128& id) {
+  add(stats_.returns);
+  auto errand = std::make_unique<Errand>();
+  errand->id = id;
+  errand->key = std::move(give_back.key);
+  errand->policy.terms = give_back.terms;
+  errand->lease = give_back.lease;
+  errand->fill(give_back.request);
+  spawn(std::move(errand));
+}
+
+void LeaseStore::spawn(std::unique_ptr<Errand> errand) {
+  boost::asio::co_spawn(executor_, run(std::move(errand)), boost::asio::detached);
+}
+
+boost::asio::awaitable<void> LeaseStore::run(std::unique_ptr<Errand> errand) {
+  const std::int64_t sent_ms = clock_.monotonic_ms();
+  ChargeSet& set = errand->set;
+  if (!below_.decide_now(set)) co_await below_.decide(set);
+  if (set.store_error) set.charge[0].answered = Answered::local;
+  book(errand->id, set.charge[0], sent_ms);
+}
+
+void LeaseStore::watch(std::int64_t due_ms, const Hash128& id) {
+  watched_.push({due_ms, id});
+  arm();
+}
+
+void LeaseStore::arm() {
+  if (armed_ || closed_ || watched_.empty()) return;
+  armed_ = true;
+  timer_.expires_after(kSweepEvery);
+  timer_.async_wait([this](error_code failed) {
+    if (failed || closed_) return;
+    armed_ = false;
+    sweep();
+    arm();
+  });
+}
+
+void LeaseStore::sweep() {
+  const std::int64_t now_ms = clock_.monotonic_ms();
+  while (!watched_.empty() && watched_.top().due_ms <= now_ms) {
+    const Hash128 id = watched_.top().id;
+    watched_.pop();
+    LeasePool::Over over = pool_.over(id, now_ms);
+    if (over.give_back) send_back(std::move(*over.give_back), id);
+    if (over.look_again_ms > 0) watched_.push({std::max(over.look_again_ms, now_ms + 1), id});
+  }
+}
+
+void LeaseStore::drain() {
+  for (LeaseReturn& each : pool_.close()) {
+    const Hash128 id = pool_.id_of(each.key);
+    send_back(std::move(each), id);
+  }
+}
+
+void LeaseStore::close() {
+  closed_ = true;
+  timer_.cancel();
+}
+
+boost::asio::awaitable<void> LeaseStore::peek(ChargeSet& set) {
+  return below_.peek(set);
+}
+
+void LeaseStore::settle(const ChargeSet& set, std::int64_t delta) {
+  below_.settle(set, delta);
+}
+
+void LeaseStore::release(const ChargeSet& set) {
+  below_.release(set);
+}
+
+void LeaseStore::renew(const ChargeSet& set) {
+  below_.renew(set);
+}
+
+}  // namespace weir::store
