@@ -22,13 +22,15 @@ int version_command(const std::vector<std::string>&) {
   return kGood;
 }
 
-constexpr std::array<Command, 5> kCommands{{
+constexpr auto kCommands = std::to_array<Command>({
     {"serve", "run the gateway", serve_command},
     {"check", "validate the configuration and say all that is wrong with it", check_command},
     {"explain", "show which limits a request would meet, and where they were written", explain_command},
+    {"simulate", "replay access logs against new quotas: who would be refused", simulate_command},
+    {"health", "ask a running gateway whether it takes traffic", health_command},
     {"demo-upstream", "a small server to proxy to, for a first try", demo_upstream_command},
     {"version", "print the version", version_command},
-}};
+});
 
 void print_help(std::ostream& out) {
   out << "weir: an HTTP gateway that keeps an over-user's damage in the smallest box\n\nusage: weir COMMAND "

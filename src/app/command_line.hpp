@@ -18,6 +18,8 @@ int run_command(const std::vector<std::string>& arguments);
 int serve_command(const std::vector<std::string>& arguments);
 int check_command(const std::vector<std::string>& arguments);
 int explain_command(const std::vector<std::string>& arguments);
+int simulate_command(const std::vector<std::string>& arguments);
+int health_command(const std::vector<std::string>& arguments);
 int demo_upstream_command(const std::vector<std::string>& arguments);
 
 // Thrown by the argument parsers with a text for the user; run_command turns it into exit code 2.

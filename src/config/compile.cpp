@@ -5,6 +5,7 @@
 
 #include "config/parse.hpp"
 #include "config/resolve.hpp"
+#include "identity/addresses.hpp"
 #include "identity/forwarded_fields.hpp"
 #include "pipeline/cors.hpp"
 #include "pipeline/rate_limit_fields.hpp"
@@ -110,6 +111,15 @@ identity::ExtractorOptions compile_identity(const Document& document, const std:
   return options;
 }
 
+// For headers of the PROXY protocol, which stand before anything the extractor sees.
+std::function<bool(const boost::asio::ip::address&)> trust_of(const Document& document) {
+  std::vector<identity::Cidr> blocks;
+  for (const auto& block : document.trusted_proxies) blocks.push_back(block.value);
+  return [table = identity::CidrTable(blocks)](const boost::asio::ip::address& peer) {
+    return table.contains(identity::plain_address(peer));
+  };
+}
+
 limit::LimiterChain compile_chain(const Document& document, Diagnostics& diagnostics) {
   limit::LimiterChain::Options options;
   options.node = document.node.value;
@@ -128,6 +138,9 @@ identity::PathTable compile_route_table(const Document& document) {
 
 void fill_routes(const Document& document, pipeline::Runtime& runtime) {
   runtime.clusters = document.clusters;
+  for (upstream::ClusterOptions& cluster : runtime.clusters) {
+    cluster.hash.dimension = dimension_index(document, cluster.hash.name);
+  }
   for (const RouteSpec& spec : document.routes) {
     pipeline::Route route = spec.route;
     route.pattern = spec.pattern.text;
@@ -194,9 +207,11 @@ std::shared_ptr<pipeline::Runtime> compile(const Document& document, const std::
   auto runtime = std::make_shared<pipeline::Runtime>(identity::Extractor(compile_identity(document, paths)),
                                                      compile_chain(document, diagnostics),
                                                      compile_route_table(document));
+  runtime->quotas_file = document.quotas_file;
   runtime->node = document.node.value;
   fill_routes(document, *runtime);
   runtime->server = document.server;
+  runtime->server.trusts_proxy = trust_of(document);
   runtime->answers = document.answers;
   fill_named_callers(document, *runtime);
   fill_cost(document, paths, *runtime);

@@ -54,6 +54,13 @@ std::vector<std::string> Diagnostics::lines(Severity severity) const {
   return out;
 }
 
+std::vector<Diagnostic> Diagnostics::sorted() const {
+  std::vector<Diagnostic> out = list_;
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Diagnostic& a, const Diagnostic& b) { return a.at < b.at; });
+  return out;
+}
+
 std::string Diagnostics::place(Position at) const {
   if (files_.empty()) return {};
   const std::string& name = files_[at.file];

@@ -42,6 +42,9 @@ class Diagnostics {
 
   // Sorted lines of one severity, at most kMaxLines and a last one that counts the rest.
   std::vector<std::string> lines(Severity severity) const;
+  // All of them, sorted by place.
+  std::vector<Diagnostic> sorted() const;
+  const std::vector<std::string>& files() const noexcept { return files_; }
   // "quotas.yaml:12:9", without the directory.
   std::string place(Position at) const;
 

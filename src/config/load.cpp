@@ -41,12 +41,14 @@ std::optional<Node> read_quotas(const Node& weir, const std::string& path, Conte
   return read_yaml(*bytes, file, Environment::keep, context.diagnostics);
 }
 
-std::shared_ptr<pipeline::Runtime> run(const std::string& path, Context& context) {
+std::shared_ptr<pipeline::Runtime> run(const std::string& path, const std::string& quotas_file,
+                                       Context& context) {
   const std::optional<Node> weir = read_weir(path, context);
   if (!weir) return nullptr;
   Document document;
   document.weir_file = path;
   parse_weir(*weir, document, context);
+  if (!quotas_file.empty()) document.quotas_file = quotas_file;
   if (!document.quotas_file.empty()) {
     const std::optional<Node> quotas = read_quotas(*weir, document.quotas_file, context);
     if (quotas) parse_quotas(*quotas, document.quotas_file, document, context);
@@ -57,6 +59,15 @@ std::shared_ptr<pipeline::Runtime> run(const std::string& path, Context& context
   return compile(document, paths, context.diagnostics);
 }
 
+std::vector<Finding> findings(const Diagnostics& diagnostics) {
+  std::vector<Finding> out;
+  for (const Diagnostic& one : diagnostics.sorted()) {
+    const std::string file = diagnostics.files().empty() ? std::string() : diagnostics.file(one.at.file);
+    out.push_back({one.severity, file, one.at.line, one.at.column, one.path, one.text});
+  }
+  return out;
+}
+
 std::uint64_t next_generation() {
   static std::atomic<std::uint64_t> loads{0};
   return ++loads;
@@ -64,20 +75,22 @@ std::uint64_t next_generation() {
 
 }  // namespace
 
-LoadResult load(const std::string& weir_yaml_path, std::set<std::string>* known_keys) {
+LoadResult load(const std::string& weir_yaml_path, std::set<std::string>* known_keys,
+                const std::string& quotas_file) {
   LoadResult result;
   Diagnostics diagnostics;
   Files files;
   Context context{diagnostics, files, known_keys};
   std::shared_ptr<pipeline::Runtime> runtime;
   try {
-    runtime = run(weir_yaml_path, context);
+    runtime = run(weir_yaml_path, quotas_file, context);
   } catch (const std::exception& failure) {
     diagnostics.error({}, {}, std::string("cannot be loaded: ") + failure.what());
   }
   result.errors = diagnostics.lines(Severity::error);
   result.warnings = diagnostics.lines(Severity::warning);
   result.notes = diagnostics.lines(Severity::note);
+  result.findings = findings(diagnostics);
   result.files = files.names();
   if (runtime != nullptr && result.errors.empty()) {
     runtime->version = files.version();

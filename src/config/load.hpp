@@ -9,9 +9,20 @@
 #include <string>
 #include <vector>
 
+#include "config/diagnostics.hpp"
 #include "pipeline/runtime.hpp"
 
 namespace weir::config {
+
+// One thing that was found, with its place apart from its text. `line` 0: the file as a whole.
+struct Finding {
+  Severity severity = Severity::error;
+  std::string file;
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  std::string path;  // "limit.user.default"
+  std::string text;
+};
 
 struct LoadResult {
   std::shared_ptr<const pipeline::Runtime> runtime;  // null if there are errors: keep the old one
@@ -19,12 +30,15 @@ struct LoadResult {
   std::vector<std::string> errors;
   std::vector<std::string> warnings;
   std::vector<std::string> notes;
+  std::vector<Finding> findings;  // all of them, sorted by place
   // Every file that was read or looked for: what to watch for changes, also after a failure.
   std::vector<std::string> files;
 };
 
-// `known_keys`, if given, collects the name of every key the parsers asked for.
-LoadResult load(const std::string& weir_yaml_path, std::set<std::string>* known_keys = nullptr);
+// `known_keys`, if given, collects the name of every key the parsers asked for. `quotas_file`, unless empty,
+// stands in for the one that weir.yaml names.
+LoadResult load(const std::string& weir_yaml_path, std::set<std::string>* known_keys = nullptr,
+                const std::string& quotas_file = {});
 
 // The keys (as in weir.yaml) that differ between the two and take effect only after a restart.
 std::vector<std::string> restart_needed(const pipeline::Runtime& in_force, const pipeline::Runtime& loaded);

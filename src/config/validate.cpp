@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "config/lint.hpp"
 #include "config/parse.hpp"
 #include "identity/path_table.hpp"
 
@@ -41,6 +42,11 @@ void validate_gateway(const Document& document, Diagnostics& diagnostics) {
     if (!addresses.emplace(listener.value.host, listener.value.port).second) {
       diagnostics.error(listener.at, listener.path, "is listened on twice");
     }
+  }
+  for (const http::ListenerOptions& listener : document.server.listeners) {
+    if (listener.preamble == http::ListenerOptions::Preamble::none || !document.trusted_proxies.empty()) continue;
+    diagnostics.error({document.node.at.file, 0, 0}, "listen",
+                      "has proxy_protocol, but trusted_proxies is empty: nobody could connect");
   }
   const pipeline::Listener& admin = document.admin.value;
   if (!is_address(admin.host)) {
@@ -85,6 +91,21 @@ void validate_targets(const Document& document, Diagnostics& diagnostics) {
   }
   for (const auto& [name, at] : document.cluster_positions) {
     if (!used.contains(name)) diagnostics.warning(at, "upstreams." + name, "is used by no route");
+  }
+}
+
+// Balancing by a dimension needs one that every request has: computed, or said under `identity`.
+void validate_balance(const Document& document, Diagnostics& diagnostics) {
+  std::vector<std::string_view> names{"node", "api", "ip", "class", "upstream"};
+  for (const DimensionSpec& one : document.dimensions) names.push_back(one.options.name);
+  for (const auto& cluster : document.clusters) {
+    const bool by_dimension =
+        cluster.balance == upstream::Balance::hash && cluster.hash.source == upstream::HashSource::dimension;
+    if (!by_dimension || cluster.hash.name.empty()) continue;
+    if (std::find(names.begin(), names.end(), cluster.hash.name) != names.end()) continue;
+    diagnostics.error(document.cluster_positions.at(cluster.name),
+                      "upstreams." + cluster.name + ".balance.hash",
+                      not_one_of("dimension under identity", cluster.hash.name, names));
   }
 }
 
@@ -165,6 +186,7 @@ void validate_routes(const Document& document, const std::vector<QuotaPath>& pat
         "`" + patterns[n].text + "` is never reached: " + document.routes[first].path + " is the same");
   }
   validate_targets(document, diagnostics);
+  validate_balance(document, diagnostics);
   validate_classes(document, diagnostics);
   for (const QuotaPath& one : paths) {
     if (has_route(one.pattern, document.routes, table, document.paths)) continue;
@@ -181,6 +203,7 @@ void validate(const Document& document, const std::vector<QuotaPath>& paths, std
   validate_layers(document, context.diagnostics);
   validate_limits(document, now_ms, context.diagnostics);
   validate_costs(document, context.diagnostics);
+  lint(document, paths, now_ms, context.diagnostics);
 }
 
 }  // namespace weir::config

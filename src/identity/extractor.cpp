@@ -87,8 +87,17 @@ class Extractor::Compiled::Pass {
   Pass(const Compiled& compiled, const http::RequestHead& head, Scratch& scratch, Extraction& out)
       : compiled_(compiled), head_(head), scratch_(scratch), out_(out) {}
 
-  void run(const Address& peer) {
-    find_client(peer);
+  void place(const Address& client) {
+    out_.client = client;
+    find_block();
+    out_.normal_path = head_.path;
+    find_api_and_class();
+    out_.identity.exempt = is_exempt();
+  }
+
+  void run(const Peer& peer) {
+    certificate_ = peer.certificate;
+    find_client(peer.address);
     find_path();
     find_api_and_class();
     if (compiled_.authenticator.enabled() && out_.refusal == Refusal::none) check_credentials();
@@ -103,9 +112,13 @@ class Extractor::Compiled::Pass {
   void set(Dimension d, std::string_view text) { out_.identity[d] = {text, Presence::present}; }
 
   void find_client(const Address& peer) {
-    const ExtractorOptions& given = compiled_.options;
     out_.peer_trusted = compiled_.trusted.contains(plain_address(peer));
     out_.client = client_address(head_, peer, compiled_.trusted);
+    find_block();
+  }
+
+  void find_block() {
+    const ExtractorOptions& given = compiled_.options;
     AddressText text;
     set(dimension::ip, scratch_.keep(address_key(out_.client, given.ipv4_prefix, given.ipv6_prefix, text)));
     const auto region = compiled_.regions.find(out_.client);
@@ -214,7 +227,8 @@ class Extractor::Compiled::Pass {
   static bool is_vouched_for(const Source* source) {
     if (source == nullptr || source->trusted_only) return true;
     return source->kind == SourceKind::api_key || source->kind == SourceKind::jwt ||
-           source->kind == SourceKind::peer_address || source->kind == SourceKind::region;
+           source->kind == SourceKind::client_certificate || source->kind == SourceKind::peer_address ||
+           source->kind == SourceKind::region;
   }
 
   Reading read(const Source& source, std::string_view dimension_name) {
@@ -227,6 +241,8 @@ class Extractor::Compiled::Pass {
         return read_cookie(head_, source.name);
       case SourceKind::api_key:
         return read_key(source.name, dimension_name);
+      case SourceKind::client_certificate:
+        return certificate_ == nullptr ? Reading() : read_text(certificate_part(*certificate_, source.name));
       case SourceKind::jwt:
         return read_claim(source.name);
       case SourceKind::peer_address:
@@ -340,6 +356,7 @@ class Extractor::Compiled::Pass {
   const http::RequestHead& head_;
   Scratch& scratch_;
   Extraction& out_;
+  const net::TlsPeer* certificate_ = nullptr;
   bool caller_is_vouched_for_ = false;
   std::string_view key_header_;
   const ApiKey* key_ = nullptr;
@@ -355,9 +372,21 @@ Extractor::~Extractor() = default;
 Extractor::Extractor(Extractor&&) noexcept = default;
 Extractor& Extractor::operator=(Extractor&&) noexcept = default;
 
-void Extractor::extract(const http::RequestHead& head, const Address& peer, Scratch& scratch,
+void Extractor::extract(const http::RequestHead& head, const Peer& peer, Scratch& scratch,
                         Extraction& out) const {
   Compiled::Pass(*compiled_, head, scratch, out).run(peer);
+}
+
+void Extractor::place(std::string_view method, std::string_view normal_path, const Address& client,
+                      Scratch& scratch, Extraction& out) const {
+  http::RequestHead head;
+  head.method_text = method;
+  head.path = normal_path;
+  Compiled::Pass(*compiled_, head, scratch, out).place(client);
+}
+
+bool Extractor::exempts(std::string_view caller) const noexcept {
+  return compiled_->exempt_callers.contains(caller);
 }
 
 bool Extractor::is_trusted(const Address& peer) const noexcept {

@@ -13,6 +13,10 @@
 #include "weir/identity/identity.hpp"
 #include "weir/identity/options.hpp"
 
+namespace weir::net {
+struct TlsPeer;
+}
+
 namespace weir::identity {
 
 // Memory for derived strings of one request (normal path, address keys). Reused; never shrinks.
@@ -51,9 +55,24 @@ class Extractor {
   Extractor(Extractor&&) noexcept;
   Extractor& operator=(Extractor&&) noexcept;
 
-  // `out` is as new.
-  void extract(const http::RequestHead& head, const boost::asio::ip::address& peer, Scratch& scratch,
-               Extraction& out) const;
+  // Who sends a request, as its connection tells.
+  struct Peer {
+    Peer(const boost::asio::ip::address& address_, const net::TlsPeer* certificate_ = nullptr)
+        : address(address_), certificate(certificate_) {}
+    const boost::asio::ip::address& address;
+    const net::TlsPeer* certificate;  // verified; nullptr: none
+  };
+
+  // `out` is as new. The certificate outlives it.
+  void extract(const http::RequestHead& head, const Peer& peer, Scratch& scratch, Extraction& out) const;
+
+  // The same for what a log line keeps of a request: fills in what follows from method, normal path and
+  // client address (node, api, class, ip, region, exempt by path or address). The rest is the caller's to
+  // set, then to ask exempts(). `normal_path` outlives `out`.
+  void place(std::string_view method, std::string_view normal_path, const boost::asio::ip::address& client,
+             Scratch& scratch, Extraction& out) const;
+  // Whether a caller of this name goes through the exempt lane, if no client can have forged the name.
+  bool exempts(std::string_view caller) const noexcept;
 
   // Used by the pipeline for X-Forwarded-* and by explain.
   bool is_trusted(const boost::asio::ip::address& peer) const noexcept;

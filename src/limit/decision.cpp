@@ -79,4 +79,12 @@ Decision conclude(const ChargeSet& set) noexcept {
   return decision;
 }
 
+std::int64_t granted_delay_ms(const ChargeSet& set, const Decision& decision) noexcept {
+  std::int64_t granted = INT64_MAX;
+  for (std::size_t n = 0; n < set.size; ++n) {
+    if ((decision.hits >> n & 1U) != 0) granted = std::min(granted, set.charge[n].policy->max_delay_ms);
+  }
+  return granted;
+}
+
 }  // namespace weir::limit

@@ -41,6 +41,20 @@ telemetry::LayerRecord layer_record(const RequestContext& context, std::size_t n
   return record;
 }
 
+using NamedValues = boost::container::static_vector<telemetry::NamedValue, identity::kMaxDimensions>;
+
+// What sources said of who asks, beside caller and user: a log line without it could not be replayed.
+NamedValues further_identity(const RequestContext& context) {
+  NamedValues out;
+  for (const auto& options : context.runtime->extractor.options().dimensions) {
+    const bool named = options.index == dimension::caller || options.index == dimension::user;
+    if (named || options.from.empty()) continue;
+    const std::string_view text = context.extraction.identity.text(options.index);
+    if (!text.empty() && out.size() < out.capacity()) out.push_back({options.name, text});
+  }
+  return out;
+}
+
 std::string_view ending_name(http::Ending ending) {
   switch (ending) {
     case http::Ending::complete:
@@ -94,6 +108,14 @@ std::string_view forward_error_name(upstream::ForwardError error) noexcept {
       return "reset";
     case ForwardError::client_gone:
       return "client_gone";
+    case ForwardError::tls_failed:
+      return "tls_failed";
+    case ForwardError::queue_full:
+      return "queue_full";
+    case ForwardError::queue_timeout:
+      return "queue_timeout";
+    case ForwardError::unwanted_status:
+      return "unwanted_status";
     case ForwardError::body_refused:
       break;
   }
@@ -109,7 +131,9 @@ Finish::~Finish() {
 void Finish::settle() noexcept {
   if (!context_.decided || !context_.decision.allowed()) return;
   const auto cost = true_cost(context_.forwarded, exchange_.bytes_sent(), context_.runtime->cost);
-  if (cost && *cost != context_.cost) store_.settle(context_.charges, *cost - context_.cost);
+  if (!cost || *cost == context_.cost) return;
+  store_.settle(context_.charges, *cost - context_.cost);
+  true_cost_ = *cost;
 }
 
 void Finish::emit() noexcept {
@@ -136,9 +160,11 @@ void Finish::emit() noexcept {
   record.user = identity.text(dimension::user);
   identity::AddressText client;
   record.client = identity::address_text(context_.extraction.client, client);
+  record.tls = exchange_.tls_version();
   record.endpoint = context_.forwarded.endpoint;
   record.status = exchange_.status();
   record.upstream_status = context_.forwarded.upstream_status;
+  record.attempts = context_.forwarded.attempts;
   record.bytes_in = exchange_.bytes_received();
   record.bytes_out = exchange_.bytes_sent();
   record.outcome =
@@ -147,6 +173,9 @@ void Finish::emit() noexcept {
   record.ending = ending_name(exchange_.ending());
   record.exempt = identity.exempt;
   record.cost = context_.cost;
+  record.true_cost = true_cost_ != 0 ? true_cost_ : context_.cost;
+  const NamedValues further = further_identity(context_);
+  record.identity = {further.data(), further.size()};
   if (context_.decided && !context_.decision.allowed()) {
     record.retry_after_s = retry_after_seconds(context_.decision);
     record.final_hit_layer = context_.decision.blocked_layer;

@@ -31,6 +31,7 @@ class Finish {
   RequestSink& sink_;
   SlotKeeper& slots_;
   limit::CounterStore& store_;
+  std::int64_t true_cost_ = 0;  // 0: nothing was settled
 };
 
 }  // namespace weir::pipeline

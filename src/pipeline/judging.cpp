@@ -17,15 +17,6 @@ constexpr std::size_t kMaxHeld = 4096;
 
 constexpr std::uint64_t kOwnerMask = (std::uint64_t{1} << 53) - 1;  // exact in a Lua number
 
-// The longest hold that every refusing layer grants.
-std::int64_t granted_delay_ms(const limit::ChargeSet& set, const limit::Decision& decision) {
-  std::int64_t granted = INT64_MAX;
-  for (std::size_t n = 0; n < set.size; ++n) {
-    if ((decision.hits >> n & 1U) != 0) granted = std::min(granted, set.charge[n].policy->max_delay_ms);
-  }
-  return granted;
-}
-
 }  // namespace
 
 void GatewayHandler::build_charges(RequestContext& context) {
@@ -81,7 +72,7 @@ boost::asio::awaitable<void> GatewayHandler::judge(http::Exchange& exchange, Req
     limit::Decision& decision = context.decision;
     if (!decision.delayable) break;
     const std::int64_t wait_ms = decision.retry_after_ms;
-    if (held_ms + wait_ms > granted_delay_ms(context.charges, decision)) break;
+    if (held_ms + wait_ms > limit::granted_delay_ms(context.charges, decision)) break;
     const bool waited = co_await hold(exchange, wait_ms);
     if (!waited) co_return;
     held_ms += wait_ms;

@@ -86,6 +86,7 @@ struct Runtime {
   std::vector<std::string> warnings;  // what `weir check` would warn of
   std::string printable;              // effective configuration as JSON, secrets replaced; GET /config
 
+  std::string quotas_file;  // "": none
   std::string node;
   identity::Extractor extractor;
   limit::LimiterChain chain;

@@ -15,6 +15,7 @@ void text_if(JsonLine& line, std::string_view name, std::string_view value) {
 void AccessLog::append(std::string& out, const RequestRecord& r) {
   JsonLine line(out);
   line.time("time", r.wall_ms).text("request_id", r.request_id).text("client", r.client);
+  text_if(line, "tls", r.tls);
   line.text("method", r.method).text("path", r.path);
   text_if(line, "route", r.route);
   text_if(line, "api_path", r.api);
@@ -29,8 +30,11 @@ void AccessLog::append(std::string& out, const RequestRecord& r) {
     line.number("upstream_status", r.upstream_status).milliseconds("upstream_ms", r.upstream_us);
   }
   text_if(line, "upstream_error", r.upstream_error);
+  if (r.attempts > 1) line.number("attempts", r.attempts);
   line.number("bytes_in", static_cast<std::int64_t>(r.bytes_in));
   line.number("bytes_out", static_cast<std::int64_t>(r.bytes_out)).number("cost", r.cost);
+  if (r.true_cost != r.cost) line.number("true_cost", r.true_cost);
+  if (!r.identity.empty()) line.members("identity", r.identity);
   if (r.exempt) line.flag("exempt", true);
   if (!r.final_hit_layer.empty()) {
     line.text("final_hit_layer", r.final_hit_layer).number("retry_after", r.retry_after_s);

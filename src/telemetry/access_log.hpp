@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line per finished request, for one worker. JSON, fields: time, request_id, client, method, path, route,
-// api_path, caller_id, user_id, status, outcome, ending, duration_ms, limiter_ms, upstream, endpoint,
-// upstream_status, upstream_ms, upstream_error, bytes_in, bytes_out, cost, exempt, final_hit_layer,
-// retry_after, weight. What does not apply is left out; times are milliseconds, sizes octets of body.
+// One line per finished request, for one worker. JSON, fields: time, request_id, client, tls, method, path,
+// route, api_path, caller_id, user_id, status, outcome, ending, duration_ms, limiter_ms, upstream, endpoint,
+// upstream_status, upstream_ms, upstream_error, bytes_in, bytes_out, cost, true_cost, identity,
+// exempt, final_hit_layer, retry_after, weight. What does not apply is left out; times are milliseconds,
+// sizes octets of body; identity holds what sources said of other dimensions than caller and user. No query
+// string and no field of the request is in it. `weir simulate` reads these lines.
 //
 // Refused requests are sampled under attack like denial lines (sampled_lines.hpp); all others are written,
 // each with weight 1, unless the sink cannot keep up.

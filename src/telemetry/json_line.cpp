@@ -64,6 +64,7 @@ std::size_t sequence_length(std::string_view text) {
 
 // At most kMaxLoggedText octets, never half a character.
 std::string_view cut(std::string_view text) {
+  if (text.size() <= kMaxLoggedText) return text;
   std::size_t size = kMaxLoggedText;
   while (size > kMaxLoggedText - 4 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
   return text.substr(0, size);
@@ -198,6 +199,19 @@ JsonLine& JsonLine::texts(std::string_view field, std::span<const std::string_vi
     out_ += '"';
   }
   out_ += ']';
+  return *this;
+}
+
+JsonLine& JsonLine::members(std::string_view field, std::span<const NamedValue> values) {
+  Piece(*this, field).add('{');
+  for (std::size_t n = 0; n < values.size(); ++n) {
+    out_ += n == 0 ? "\"" : ",\"";
+    append_json_text(out_, values[n].name);
+    out_ += "\":\"";
+    append_json_text(out_, cut(values[n].value));
+    out_ += '"';
+  }
+  out_ += '}';
   return *this;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "weir/telemetry/records.hpp"
+
 namespace weir::telemetry {
 
 // Appends `text` as the inside of a JSON string. Quotes, backslashes and control characters are escaped,
@@ -33,6 +35,8 @@ class JsonLine {
   // Wall time as RFC 3339 in UTC with milliseconds.
   JsonLine& time(std::string_view name, std::int64_t wall_ms);
   JsonLine& texts(std::string_view name, std::span<const std::string_view> values);
+  // An object of texts; their names are escaped.
+  JsonLine& members(std::string_view name, std::span<const NamedValue> values);
 
   // Ends the object and the line.
   void end() { out_ += "}\n"; }

@@ -42,7 +42,7 @@ struct Lease {
   std::int64_t least = 0;
   std::int64_t permille = 1000;
   std::int64_t life_ms = 0;    // bucket kinds: the asker spends none of them later than this; at most 1000
-  Spent back;                  // permits of an earlier lease that were not used
+  std::array<Spent, 2> back;   // permits of earlier leases that were not used
   std::array<Spent, 2> spent;  // bucket kinds: used of earlier leases, and not reported yet
 
   std::int64_t granted = 0;

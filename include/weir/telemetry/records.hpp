@@ -9,6 +9,12 @@
 
 namespace weir::telemetry {
 
+// A dimension of identity beside caller and user, by name.
+struct NamedValue {
+  std::string_view name;
+  std::string_view value;
+};
+
 // One layer's part in a decision.
 struct LayerRecord {
   std::string_view layer;
@@ -37,10 +43,12 @@ struct RequestRecord {
   std::string_view caller;
   std::string_view user;
   std::string_view client;    // client address
+  std::string_view tls;       // version it came in with, "TLSv1.3"; "" if plain
   std::string_view upstream;  // cluster name
   std::string_view endpoint;
   int status = 0;
   int upstream_status = 0;
+  int attempts = 0;  // at upstreams
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
   std::string_view outcome;         // "allowed", "over_limit", "blocked", ... (limit::Outcome)
@@ -48,11 +56,13 @@ struct RequestRecord {
   std::string_view ending;
   bool exempt = false;
   std::int64_t cost = 1;
+  std::int64_t true_cost = 1;  // after the response; equals cost where nothing was settled
   std::int64_t retry_after_s = 0;
   std::string_view final_hit_layer;  // "" unless refused
   std::int64_t limit_value = 0;      // of the final hit
   std::int64_t current_value = 0;
   std::span<const LayerRecord> layers;  // in chain order
+  std::span<const NamedValue> identity;  // what sources said of role, tier and the like
 };
 
 }  // namespace weir::telemetry

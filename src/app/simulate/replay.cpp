@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/simulate/replay.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "identity/addresses.hpp"
+#include "pipeline/cost.hpp"
+#include "weir/upstream/cluster.hpp"
+
+namespace weir::app {
+namespace {
+
+namespace dimension = identity::dimension;
+using identity::Presence;
+using identity::SourceKind;
+
+// Whether no client can have made its caller's name up, whichever source gave it.
+bool all_vouched_for(const identity::ExtractorOptions& options) {
+  for (const identity::DimensionOptions& each : options.dimensions) {
+    if (each.index != dimension::caller) continue;
+    return std::ranges::all_of(each.from, [](const identity::Source& source) {
+      return source.trusted_only || (source.kind != SourceKind::header && source.kind != SourceKind::query &&
+                                     source.kind != SourceKind::cookie);
+    });
+  }
+  return false;
+}
+
+std::string_view logged_value(const LoggedRequest& request, const identity::DimensionOptions& options) {
+  if (options.index == dimension::caller) return request.caller;
+  if (options.index == dimension::user) return request.user;
+  for (const auto& [name, value] : request.identity) {
+    if (name == options.name) return value;
+  }
+  return {};
+}
+
+bool is_derived(identity::Dimension d) {
+  return d == dimension::node || d == dimension::api || d == dimension::api_class ||
+         d == dimension::upstream || d == dimension::ip;
+}
+
+std::string_view layer_of(const limit::ChargeSet& set, std::uint32_t hits) {
+  for (std::size_t n = 0; n < set.size; ++n) {
+    if ((hits >> n & 1U) != 0) return set.charge[n].policy->layer;
+  }
+  return {};
+}
+
+}  // namespace
+
+class Replay::Scratch final : public identity::Scratch {
+ public:
+  explicit Scratch(std::deque<std::string>& texts) : texts_(texts) {}
+  std::string_view keep(std::string_view text) override { return texts_.emplace_back(text); }
+
+ private:
+  std::deque<std::string>& texts_;
+};
+
+Replay::Replay(std::shared_ptr<const pipeline::Runtime> runtime, std::size_t max_keys,
+               const ReplayClock& clock)
+    : runtime_(std::move(runtime)),
+      clock_(clock),
+      store_(max_keys, clock),
+      settles_(!runtime_->cost.settle_response_header.empty() || runtime_->cost.settle_bytes_per_permit != 0),
+      callers_are_vouched_for_(all_vouched_for(runtime_->extractor.options())) {}
+
+// The same decision as the gateway's extractor makes for a value that is there or is missing; that a value
+// was contradictory shows in the log as its absence.
+void Replay::fill_dimension(const LoggedRequest& request, const identity::DimensionOptions& options) {
+  identity::Value& value = found_.identity[options.index];
+  const std::string_view logged = logged_value(request, options);
+  if (!logged.empty()) {
+    value = {logged, Presence::present};
+  } else if (value.presence != Presence::present) {
+    const bool needed = options.missing || options.used_by_layer;
+    value.presence = needed ? Presence::anonymous : Presence::absent;
+  }
+}
+
+void Replay::identify(const LoggedRequest& request) {
+  texts_.clear();
+  found_ = identity::Extraction();
+  Scratch scratch(texts_);
+  const auto client = identity::parse_address(request.client);
+  const identity::Address address = client ? *client : identity::Address();
+  const identity::Extractor& extractor = runtime_->extractor;
+  extractor.place(request.method, request.path, address, scratch, found_);
+  for (const auto& options : extractor.options().dimensions) {
+    if (!is_derived(options.index)) fill_dimension(request, options);
+  }
+  if (const auto route = runtime_->route_table.find(request.method, request.path)) {
+    found_.identity[dimension::upstream] = {runtime_->routes[*route].upstream, Presence::present};
+  }
+  const bool vouched = callers_are_vouched_for_ || request.exempt;
+  if (vouched && extractor.exempts(request.caller)) found_.identity.exempt = true;
+}
+
+std::int64_t Replay::own_cost(const LoggedRequest& request) {
+  identify(request);
+  return pipeline::request_cost({}, found_.identity.text(dimension::api), false, runtime_->cost);
+}
+
+bool Replay::lasts(const limit::ChargeSet& set, const limit::Decision& decision) const {
+  if (!decision.allowed() || set.size == 0) return false;
+  if (settles_) return true;
+  return std::ranges::any_of(set.charges(), [](const limit::Charge& charge) {
+    return charge.charged && charge.policy->terms.algorithm == limit::AlgorithmKind::concurrency;
+  });
+}
+
+Replay::Judged Replay::judge(const LoggedRequest& request, std::int64_t cost) {
+  identify(request);
+  Judged out;
+  out.api = found_.identity.text(dimension::api);
+  if (cost == 0) {
+    cost = pipeline::request_cost({}, out.api, false, runtime_->cost);
+  } else {
+    cost = std::min(cost, runtime_->cost.max_cost);
+  }
+  std::array<limit::DescriptorEntry, identity::kMaxDimensions> facts;
+  for (std::size_t d = 0; d < facts.size(); ++d) {
+    const identity::Value& value = found_.identity.value[d];
+    facts[d] = {value.text, static_cast<limit::Fact>(value.presence)};
+  }
+  if (spare_ == nullptr) spare_ = std::make_unique<limit::ChargeSet>();
+  limit::ChargeSet& set = *spare_;
+  const limit::Descriptor who{
+      {facts.data(), runtime_->extractor.dimensions()}, found_.identity.exempt, cost, ++owner_};
+  out.layer = runtime_->chain.build(who, clock_.wall_ms(), set);
+  if (!out.layer.empty()) {
+    out.decision.outcome = limit::Outcome::blocked;
+    return out;
+  }
+  if (set.size != 0) store_.decide_now(set);
+  out.decision = limit::conclude(set);
+  if (out.decision.final_hit != limit::Decision::kNoLayer) {
+    out.layer = set.charge[out.decision.final_hit].policy->layer;
+  }
+  out.shadow_layer = layer_of(set, out.decision.shadow_hits);
+  if (out.decision.delayable) out.granted_delay_ms = limit::granted_delay_ms(set, out.decision);
+  if (lasts(set, out.decision)) out.holds = std::move(spare_);
+  return out;
+}
+
+void Replay::renew(const limit::ChargeSet& held) {
+  store_.renew(held);
+}
+
+void Replay::end(const LoggedRequest& request, std::unique_ptr<limit::ChargeSet> held) {
+  if (settles_) {
+    upstream::ForwardResult result;
+    result.upstream_status = request.upstream_status;
+    result.has_cost_header = request.true_cost != 0;
+    result.cost_header = static_cast<std::uint64_t>(request.true_cost);
+    const auto cost = pipeline::true_cost(result, request.bytes_out, runtime_->cost);
+    std::int64_t charged = 0;
+    for (const limit::Charge& charge : held->charges()) {
+      if (charge.policy->terms.algorithm != limit::AlgorithmKind::concurrency) charged = charge.request.cost;
+    }
+    if (cost && charged != 0 && *cost != charged) store_.settle(*held, *cost - charged);
+  }
+  store_.release(*held);
+  if (spare_ == nullptr) spare_ = std::move(held);
+}
+
+}  // namespace weir::app
