@@ -48,7 +48,7 @@ def measure(proxy, script, seconds, connections):
     """(CPU microseconds per request, requests per second, p99 ms) of one window."""
     load = subprocess.Popen(
         proxies.on_cpu(1, ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", script,
-                           f"http://127.0.0.1:{proxy.port}"]), stdout=subprocess.PIPE, text=True)
+                           f"{proxy.scheme}://127.0.0.1:{proxy.port}"]), stdout=subprocess.PIPE, text=True)
     before = proxy.cpu_ns()
     text, _ = load.communicate()
     used = proxy.cpu_ns() - before
@@ -108,6 +108,11 @@ def scenario(name, work, binary):
         more = "answers: {ietf: false, legacy: \"off\"}"
         return [proxies.weir("weir", port, work, binary, proxies.UNLIMITED, more=more),
                 proxies.nginx("nginx", port + 1, work), proxies.haproxy("haproxy", port + 2, work)]
+    if name == "tls":  # the handshakes are few: wrk keeps its connections
+        proxies.certificate(work)
+        more = "answers: {ietf: false, legacy: \"off\"}"
+        return [proxies.weir_tls("weir", port, work, binary, more=more), proxies.nginx_tls("nginx", port + 1, work),
+                proxies.haproxy_tls("haproxy", port + 2, work)]
     if name == "full":
         return [proxies.weir_full("weir", port, work, binary), proxies.nginx_full("nginx", port + 1, work),
                 proxies.haproxy_full("haproxy", port + 2, work)]
@@ -129,7 +134,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("scenarios", nargs="*", default=["plain", "full", "refused", "body16k", "limiter", "redis"])
+    parser.add_argument("scenarios", nargs="*", default=["plain", "full", "refused", "body16k", "tls", "limiter", "redis"])
     args = parser.parse_args()
     for name in args.scenarios:
         work = tempfile.mkdtemp(prefix="weir-bench-")

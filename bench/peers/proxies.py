@@ -2,6 +2,7 @@
 """The proxies that are compared: each is a process in front of the same upstream, doing the same work."""
 import os
 import pathlib
+import ssl
 import subprocess
 import time
 import urllib.request
@@ -18,7 +19,7 @@ class Proxy:
     """One process (or one with its worker children), pinned to one CPU."""
 
     def __init__(self, name, port, work, config_name, config, command):
-        self.name, self.port = name, port
+        self.name, self.port, self.scheme = name, port, "http"
         self.folder = pathlib.Path(work) / name
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / config_name
@@ -28,9 +29,10 @@ class Proxy:
     def start(self, cpu):
         log = open(self.folder / "out.log", "w")
         self.process = subprocess.Popen(on_cpu(cpu, self.command), stdout=log, stderr=log)
+        anyone = ssl._create_unverified_context()
         for _ in range(100):
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/", timeout=1).read()
+                urllib.request.urlopen(f"{self.scheme}://127.0.0.1:{self.port}/", timeout=1, context=anyone).read()
                 return
             except urllib.error.HTTPError:
                 return
@@ -75,7 +77,7 @@ http {{
   keepalive_requests 100000000;
   upstream u {{ server 127.0.0.1:{upstream}; keepalive 256; keepalive_requests 100000000; }}
   server {{
-    listen 127.0.0.1:{port}; {server}
+    listen 127.0.0.1:{port}{listen}; {server}
     location / {{ proxy_pass http://u; proxy_http_version 1.1; proxy_set_header Connection "";
                   proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; {location} }}
   }}
@@ -83,8 +85,8 @@ http {{
 """
 
 
-def nginx(name, port, work, http="access_log off;", server="", location=""):
-    text = NGINX.format(http=http, server=server, location=location, port=port, upstream=UPSTREAM)
+def nginx(name, port, work, http="access_log off;", server="", location="", listen=""):
+    text = NGINX.format(http=http, server=server, location=location, listen=listen, port=port, upstream=UPSTREAM)
     return Proxy(name, port, work, "nginx.conf", text, ["nginx", "-c", "@CONFIG@"])
 
 
@@ -106,6 +108,25 @@ def nginx_full(name, port, work):
     return nginx(name, port, work, NGINX_LOG + NGINX_ZONES, NGINX_LIMITS, NGINX_FIELDS)
 
 
+def certificate(work):
+    """A key pair for all contestants of a TLS run; HAProxy wants both in one file."""
+    folder = pathlib.Path(work)
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", "site.key", "-out", "site.pem", "-days", "2", "-subj", "/CN=127.0.0.1"],
+                   cwd=folder, check=True, stderr=subprocess.DEVNULL)
+    (folder / "both.pem").write_text((folder / "site.pem").read_text() + (folder / "site.key").read_text())
+
+
+def over_tls(proxy):
+    proxy.scheme = "https"
+    return proxy
+
+
+def nginx_tls(name, port, work):
+    server = f"ssl_certificate {work}/site.pem; ssl_certificate_key {work}/site.key; ssl_protocols TLSv1.2 TLSv1.3;"
+    return over_tls(nginx(name, port, work, server=server, listen=" ssl"))
+
+
 def nginx_refused(name, port, work):
     zones = "access_log off; limit_req_zone $http_x_caller_id zone=c:10m rate=1r/m; limit_req_status 429;"
     return nginx(name, port, work, zones, "limit_req zone=c;")
@@ -125,7 +146,7 @@ defaults
   http-reuse always
 {tables}
 frontend f
-  bind 127.0.0.1:{port}
+  bind 127.0.0.1:{port}{bind}
 {frontend}
   default_backend b
 backend b
@@ -134,8 +155,8 @@ backend b
 """
 
 
-def haproxy(name, port, work, frontend="", tables="", global_=""):
-    text = HAPROXY.format(frontend=frontend, tables=tables, global_=global_, port=port, upstream=UPSTREAM)
+def haproxy(name, port, work, frontend="", tables="", global_="", bind=""):
+    text = HAPROXY.format(frontend=frontend, tables=tables, global_=global_, bind=bind, port=port, upstream=UPSTREAM)
     return Proxy(name, port, work, "haproxy.cfg", text, ["haproxy", "-db", "-f", "@CONFIG@"])
 
 
@@ -170,6 +191,10 @@ def haproxy_full(name, port, work):
                    "  log 127.0.0.1:19399 local0\n")
 
 
+def haproxy_tls(name, port, work):
+    return over_tls(haproxy(name, port, work, bind=f" ssl crt {work}/both.pem"))
+
+
 def haproxy_refused(name, port, work):
     rules = ("  http-request track-sc0 req.hdr(X-Caller-Id) table caller\n"
              "  http-request deny deny_status 429 if { sc_http_req_rate(0) gt 1 }\n")
@@ -179,7 +204,7 @@ def haproxy_refused(name, port, work):
 WEIR = """
 node: bench
 workers: 1
-listen: [{{address: "127.0.0.1:{port}"}}]
+listen: [{{address: "127.0.0.1:{port}"{listen}}}]
 admin: {{address: "127.0.0.1:{admin}"}}
 identity:
   caller: {{from: [{{header: X-Caller-Id}}], missing: anonymous}}
@@ -194,8 +219,9 @@ log: {{access: {access}, denials: {{to: "off"}}}}
 """
 
 
-def weir(name, port, work, binary, quotas, access='"off"', store="{kind: memory}", more=""):
-    text = WEIR.format(port=port, admin=port + 50, upstream=UPSTREAM, access=access, store=store, more=more)
+def weir(name, port, work, binary, quotas, access='"off"', store="{kind: memory}", more="",
+         listen=""):
+    text = WEIR.format(listen=listen, port=port, admin=port + 50, upstream=UPSTREAM, access=access, store=store, more=more)
     proxy = Proxy(name, port, work, "weir.yaml", text, [binary, "serve", "-c", "@CONFIG@"])
     (proxy.folder / "quotas.yaml").write_text(quotas)
     return proxy
@@ -210,6 +236,11 @@ limit:
   api: {default: 90000000}
 """
 REFUSING = "limit:\n  caller: {default: 1, window: 1h}\n"
+
+
+def weir_tls(name, port, work, binary, **more):
+    listen = f', tls: {{certificate: "{work}/site.pem", key: "{work}/site.key"}}'
+    return over_tls(weir(name, port, work, binary, UNLIMITED, listen=listen, **more))
 
 
 def weir_full(name, port, work, binary, **more):

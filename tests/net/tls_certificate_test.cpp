@@ -19,7 +19,7 @@ using Match = TlsCertificate::Match;
 class TlsCertificateTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    made_ = new testing::Certificates;
+    made_ = new test::Certificates;
     made_->issue("plain", "DNS:a.test,DNS:*.b.test,URI:spiffe://weir/one,email:x@a.test");
     made_->issue("other", "DNS:c.test,DNS:x.b.test");
     made_->issue("nameless", "");
@@ -39,10 +39,10 @@ class TlsCertificateTest : public ::testing::Test {
     return loaded == nullptr ? why : "";
   }
 
-  static testing::Certificates* made_;
+  static test::Certificates* made_;
 };
 
-testing::Certificates* TlsCertificateTest::made_ = nullptr;
+test::Certificates* TlsCertificateTest::made_ = nullptr;
 
 TEST_F(TlsCertificateTest, AWildcardCoversOneLabel) {
   EXPECT_EQ(match_server_name("a.test", "A.TEST"), Match::exact);

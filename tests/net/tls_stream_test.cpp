@@ -22,7 +22,7 @@ using Ask = TlsServerOptions::ClientCertificate;
 class TlsStreamTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    made_ = new testing::Certificates;
+    made_ = new test::Certificates;
     made_->issue("server", "DNS:server.test,IP:127.0.0.1");
     made_->issue("client", "URI:spiffe://weir/client");
     made_->self_sign("lonely", "DNS:server.test");
@@ -94,7 +94,7 @@ class TlsStreamTest : public ::testing::Test {
     ended = true;
   }
 
-  static testing::Certificates* made_;
+  static test::Certificates* made_;
   boost::asio::io_context io_{1};
   EventLoop loop_{io_, system_clock()};
   TicketKeys keys_{system_clock()};
@@ -109,7 +109,7 @@ class TlsStreamTest : public ::testing::Test {
   error_code client_failed_;
 };
 
-testing::Certificates* TlsStreamTest::made_ = nullptr;
+test::Certificates* TlsStreamTest::made_ = nullptr;
 
 TEST_F(TlsStreamTest, ManyBytesGoThroughAndTheEndIsClean) {
   connect();

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace weir::testing {
+namespace weir::test {
 namespace {
 
 constexpr const char* kNewKey = " -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes ";
@@ -72,4 +72,4 @@ std::shared_ptr<const net::TlsCertificate> Certificates::load(const std::string&
   return loaded;
 }
 
-}  // namespace weir::testing
+}  // namespace weir::test

@@ -7,7 +7,7 @@
 
 #include "net/tls_certificate.hpp"
 
-namespace weir::testing {
+namespace weir::test {
 
 class Certificates {
  public:
@@ -34,4 +34,4 @@ class Certificates {
   std::string directory_;
 };
 
-}  // namespace weir::testing
+}  // namespace weir::test
