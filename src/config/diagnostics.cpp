@@ -6,6 +6,11 @@
 
 namespace weir::config {
 
+// Equal places keep the order of reporting, which is the order of addresses in the list.
+static bool comes_before(const Diagnostic* a, const Diagnostic* b) {
+  return a->at != b->at ? a->at < b->at : std::less<>()(a, b);
+}
+
 std::uint32_t Diagnostics::add_file(std::string name) {
   files_.push_back(std::move(name));
   return static_cast<std::uint32_t>(files_.size() - 1);
@@ -33,10 +38,7 @@ std::vector<std::string> Diagnostics::lines(Severity severity) const {
   for (const Diagnostic& one : list_) {
     if (one.severity == severity) chosen.push_back(&one);
   }
-  // Equal places keep the order of reporting, which is the order of addresses in the list.
-  std::sort(chosen.begin(), chosen.end(), [](const Diagnostic* a, const Diagnostic* b) {
-    return a->at != b->at ? a->at < b->at : std::less<>()(a, b);
-  });
+  std::sort(chosen.begin(), chosen.end(), comes_before);
   std::vector<std::string> out;
   for (const Diagnostic* one : chosen) {
     if (out.size() == kMaxLines) {
@@ -55,9 +57,11 @@ std::vector<std::string> Diagnostics::lines(Severity severity) const {
 }
 
 std::vector<Diagnostic> Diagnostics::sorted() const {
-  std::vector<Diagnostic> out = list_;
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Diagnostic& a, const Diagnostic& b) { return a.at < b.at; });
+  std::vector<const Diagnostic*> order;
+  for (const Diagnostic& one : list_) order.push_back(&one);
+  std::sort(order.begin(), order.end(), comes_before);
+  std::vector<Diagnostic> out;
+  for (const Diagnostic* one : order) out.push_back(*one);
   return out;
 }
 

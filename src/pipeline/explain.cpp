@@ -108,13 +108,22 @@ void explain(const Runtime& runtime, ProbeRequest request, std::int64_t wall_ms,
     out.refusal_status = found.refusal_status;
     return;
   }
-  if (const auto route = runtime.route_table.find(head.method_text, found.normal_path)) {
+  const auto cost = request_cost(head, found.identity.text(dimension::api), found.peer_trusted, runtime.cost);
+  explain_found(runtime, head.method_text, std::move(found), cost, wall_ms, out);
+}
+
+void explain_found(const Runtime& runtime, std::string_view method, identity::Extraction found,
+                   std::int64_t cost, std::int64_t wall_ms, Explanation& out) {
+  identity::AddressText client;
+  out.client = identity::address_text(found.client, client);
+  out.normal_path = found.normal_path;
+  if (const auto route = runtime.route_table.find(method, found.normal_path)) {
     out.route = runtime.routes[*route].pattern;
     out.upstream = runtime.routes[*route].upstream;
     found.identity[dimension::upstream] = {runtime.routes[*route].upstream, identity::Presence::present};
   }
   out.exempt = found.identity.exempt;
-  out.cost = request_cost(head, found.identity.text(dimension::api), found.peer_trusted, runtime.cost);
+  out.cost = cost != 0 ? cost : request_cost({}, found.identity.text(dimension::api), false, runtime.cost);
 
   std::array<DescriptorEntry, identity::kMaxDimensions> facts;
   for (std::size_t d = 0; d < facts.size(); ++d) {

@@ -59,6 +59,11 @@ struct Explanation {
 // Never throws; a bad peer address counts as 127.0.0.1.
 void explain(const Runtime& runtime, ProbeRequest request, std::int64_t wall_ms, Explanation& out);
 
+// The same for who asks and for what as found elsewhere, in a log: no credential is looked at. The texts that
+// `found` points into live as long as `out`. `cost` 0: what the configuration says.
+void explain_found(const Runtime& runtime, std::string_view method, identity::Extraction found,
+                   std::int64_t cost, std::int64_t wall_ms, Explanation& out);
+
 // `peeked`: the verdicts in `charges` are real.
 std::string to_json(const Explanation& explanation, bool peeked);
 std::string to_text(const Explanation& explanation, bool peeked);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "identity/addresses.hpp"
+#include "app/simulate/logged_identity.hpp"
 #include "pipeline/cost.hpp"
 #include "weir/upstream/cluster.hpp"
 
@@ -12,34 +12,6 @@ namespace weir::app {
 namespace {
 
 namespace dimension = identity::dimension;
-using identity::Presence;
-using identity::SourceKind;
-
-// Whether no client can have made its caller's name up, whichever source gave it.
-bool all_vouched_for(const identity::ExtractorOptions& options) {
-  for (const identity::DimensionOptions& each : options.dimensions) {
-    if (each.index != dimension::caller) continue;
-    return std::ranges::all_of(each.from, [](const identity::Source& source) {
-      return source.trusted_only || (source.kind != SourceKind::header && source.kind != SourceKind::query &&
-                                     source.kind != SourceKind::cookie);
-    });
-  }
-  return false;
-}
-
-std::string_view logged_value(const LoggedRequest& request, const identity::DimensionOptions& options) {
-  if (options.index == dimension::caller) return request.caller;
-  if (options.index == dimension::user) return request.user;
-  for (const auto& [name, value] : request.identity) {
-    if (name == options.name) return value;
-  }
-  return {};
-}
-
-bool is_derived(identity::Dimension d) {
-  return d == dimension::node || d == dimension::api || d == dimension::api_class ||
-         d == dimension::upstream || d == dimension::ip;
-}
 
 std::string_view layer_of(const limit::ChargeSet& set, std::uint32_t hits) {
   for (std::size_t n = 0; n < set.size; ++n) {
@@ -64,38 +36,14 @@ Replay::Replay(std::shared_ptr<const pipeline::Runtime> runtime, std::size_t max
     : runtime_(std::move(runtime)),
       clock_(clock),
       store_(max_keys, clock),
-      settles_(!runtime_->cost.settle_response_header.empty() || runtime_->cost.settle_bytes_per_permit != 0),
-      callers_are_vouched_for_(all_vouched_for(runtime_->extractor.options())) {}
-
-// The same decision as the gateway's extractor makes for a value that is there or is missing; that a value
-// was contradictory shows in the log as its absence.
-void Replay::fill_dimension(const LoggedRequest& request, const identity::DimensionOptions& options) {
-  identity::Value& value = found_.identity[options.index];
-  const std::string_view logged = logged_value(request, options);
-  if (!logged.empty()) {
-    value = {logged, Presence::present};
-  } else if (value.presence != Presence::present) {
-    const bool needed = options.missing || options.used_by_layer;
-    value.presence = needed ? Presence::anonymous : Presence::absent;
-  }
-}
+      settles_(!runtime_->cost.settle_response_header.empty() ||
+               runtime_->cost.settle_bytes_per_permit != 0) {}
 
 void Replay::identify(const LoggedRequest& request) {
   texts_.clear();
   found_ = identity::Extraction();
   Scratch scratch(texts_);
-  const auto client = identity::parse_address(request.client);
-  const identity::Address address = client ? *client : identity::Address();
-  const identity::Extractor& extractor = runtime_->extractor;
-  extractor.place(request.method, request.path, address, scratch, found_);
-  for (const auto& options : extractor.options().dimensions) {
-    if (!is_derived(options.index)) fill_dimension(request, options);
-  }
-  if (const auto route = runtime_->route_table.find(request.method, request.path)) {
-    found_.identity[dimension::upstream] = {runtime_->routes[*route].upstream, Presence::present};
-  }
-  const bool vouched = callers_are_vouched_for_ || request.exempt;
-  if (vouched && extractor.exempts(request.caller)) found_.identity.exempt = true;
+  identify_logged(*runtime_, request, scratch, found_);
 }
 
 std::int64_t Replay::own_cost(const LoggedRequest& request) {

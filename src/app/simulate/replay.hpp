@@ -62,14 +62,12 @@ class Replay {
  private:
   class Scratch;
   void identify(const LoggedRequest& request);
-  void fill_dimension(const LoggedRequest& request, const identity::DimensionOptions& options);
   bool lasts(const limit::ChargeSet& set, const limit::Decision& decision) const;
 
   std::shared_ptr<const pipeline::Runtime> runtime_;
   const ReplayClock& clock_;
   store::MemoryStore store_;
   bool settles_ = false;
-  bool callers_are_vouched_for_ = false;
   std::uint64_t owner_ = 0;
   std::deque<std::string> texts_;  // of the request that is looked at
   identity::Extraction found_;
