@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "app/command_line.hpp"
+#include "app/inherited_sockets.hpp"
 #include "telemetry/log.hpp"
 
 namespace weir::app {
@@ -33,6 +34,12 @@ void apply_log_options(const pipeline::Runtime& runtime, telemetry::LogWriters& 
   }
 }
 
+std::shared_ptr<store::LeasePool> make_lease_pool(const store::StoreOptions& options) {
+  const bool exact = options.lease.counting == store::Counting::exact;
+  if (exact || options.kind == store::StoreKind::memory) return nullptr;
+  return std::make_shared<store::LeasePool>(options.lease);
+}
+
 }  // namespace
 
 Gateway::Gateway(std::string config_path, const config::LoadResult& loaded)
@@ -42,13 +49,19 @@ Gateway::Gateway(std::string config_path, const config::LoadResult& loaded)
       look_timer_(control_),
       memory_(loaded.runtime->store.max_keys, system_clock()),
       budget_(std::make_shared<http::ConnectionBudget>()),
+      clusters_(std::make_shared<upstream::SharedClusters>(system_clock())),
+      health_(clusters_),
       metrics_(worker_count(*loaded.runtime), WEIR_VERSION),
       watcher_(control_, [this] { reload("file changed"); }),
       started_wall_ms_(system_clock().wall_ms()) {
   apply_log_options(*loaded.runtime, logs_);
   metrics_.configure(metric_names(*loaded.runtime));
-  const SharedParts shared{system_clock(), memory_, budget_, metrics_, logs_};
-  for (std::size_t n = 0; n < worker_count(*loaded.runtime); ++n) {
+  clusters_->update(loaded.runtime->clusters);
+  const std::size_t workers = worker_count(*loaded.runtime);
+  fleet_ = std::make_shared<store::FleetShare>(workers, loaded.runtime->store.instances);
+  leases_ = make_lease_pool(loaded.runtime->store);
+  const SharedParts shared{system_clock(), memory_, budget_, clusters_, metrics_, logs_, fleet, leases_};
+  for (std::size_t n = 0; n < workers; ++n) {
     workers_.push_back(std::make_unique<Worker>(n, shared, loaded.runtime));
   }
   status_.applied(loaded.runtime, {}, started_wall_ms_);
@@ -62,6 +75,7 @@ int Gateway::run() {
   std::signal(SIGPIPE, SIG_IGN);
   if (!listen()) return kCouldNotRun;
   for (const auto& worker : workers_) worker->start();
+  health_.start();
   wait_for_signal();
   tick();
   wait_for_stores(system_clock().monotonic_ms() + kStoreWaitMs);
@@ -79,10 +93,17 @@ bool Gateway::listen() {
     std::cerr << "weir: cannot listen on " << at.host << ':' << at.port << ": " << error.message() << '\n';
     return false;
   };
+  InheritedSockets inherited;
   for (const pipeline::Listener& at : runtime->listeners) {
     for (const auto& worker : workers_) {
-      if (const auto port = worker->listen(at); !port) return refuse(at, port.error());
+      const auto socket = inherited.find(at);
+      if (!socket) return refuse(at, socket.error());
+      if (const auto port = worker->listen(at, *socket); !port) return refuse(at, port.error());
     }
+  }
+  if (const auto unused = inherited.unused(); !unused.empty()) {
+    std::cerr << "weir: no `listen` names what the service manager opened: " << joined(unused) << '\n';
+    return false;
   }
   try {
     start_admin();
@@ -101,6 +122,7 @@ void Gateway::wait_for_stores(std::int64_t deadline_ms) {
   };
   if (std::ranges::all_of(workers_, reached) || system_clock().monotonic_ms() >= deadline_ms) {
     status_.ready = true;
+    service_.ready("serving");
     return;
   }
   look_timer_.expires_after(kDrainLook);
@@ -120,7 +142,10 @@ void Gateway::wait_for_signal() {
 void Gateway::on_signal(int signal) {
   if (signal == SIGHUP) {
     logs_.reopen();
+    service_.reloading();
     reload("SIGHUP");
+    service_.ready(status_.facts().last_errors.empty() ? "serving"
+                                                       : "serving; the last reload was refused, see the log");
   } else if (status_.draining) {
     stop_all();
   } else {
@@ -141,7 +166,7 @@ void Gateway::reload(std::string_view cause) {
     return;
   }
   if (loaded.runtime->version == status_.facts().runtime->version) {
-    status_.unchanged();
+    status_.unchanged(now);
     telemetry::log_info("config.unchanged", std::string(cause) + ": the files are what is in force");
     return;
   }
@@ -158,6 +183,8 @@ void Gateway::publish(const config::LoadResult& loaded) {
   for (const std::string& warning : loaded.warnings) telemetry::log_warn("config.warning", warning);
   apply_log_options(*loaded.runtime, logs_);
   metrics_.configure(metric_names(*loaded.runtime));
+  clusters_->update(loaded.runtime->clusters);
+  health_.update();
   for (const auto& worker : workers_) worker->publish(loaded.runtime);
   status_.applied(loaded.runtime, needs_restart, system_clock().wall_ms());
   note_generation();
@@ -172,6 +199,7 @@ void Gateway::note_generation() {
 void Gateway::begin_drain() {
   status_.draining = true;
   status_.ready = false;
+  service_.stopping();
   watcher_.stop();
   const auto drain_ms = status_.facts().runtime->drain_ms;
   telemetry::log_info("gateway.drain",
@@ -193,6 +221,7 @@ void Gateway::wait_for_drain() {
 }
 
 void Gateway::stop_all() {
+  health_.stop();
   for (const auto& worker : workers_) worker->stop();
   for (const auto& worker : workers_) worker->join();
   if (admin_) admin_->stop();
@@ -201,12 +230,22 @@ void Gateway::stop_all() {
   control_.stop();
 }
 
+// A loop that has not turned for half of the watchdog's time leaves it unfed.
+void Gateway::report_alive() {
+  if (service_.watchdog_ms() == 0) return;
+  const std::int64_t oldest = system_clock().monotonic_ms() - service_.watchdog_ms() / 2;
+  const auto turns = [oldest](const auto& worker) { return worker->last_tick_ms() > oldest; };
+  if (std::ranges::all_of(workers_, turns)) service_.alive();
+}
+
 void Gateway::tick() {
   tick_timer_.expires_after(std::chrono::seconds(1));
   tick_timer_.async_wait([this](error_code failed) {
     if (failed) return;
     telemetry::log_tick();
+    traffic_.sample(metrics_, system_clock().wall_ms());
     report_store_health();
+    report_alive();
     tick();
   });
 }

@@ -12,11 +12,15 @@
 #include <vector>
 
 #include "admin/admin_server.hpp"
+#include "app/health_thread.hpp"
+#include "app/counter_desk.hpp"
 #include "app/reload_status.hpp"
+#include "app/service_manager.hpp"
 #include "app/worker.hpp"
 #include "config/load.hpp"
 #include "config/watcher.hpp"
 #include "store/memory_store.hpp"
+#include "telemetry/traffic_history.hpp"
 
 namespace weir::app {
 
@@ -26,7 +30,8 @@ class Gateway {
   Gateway(std::string config_path, const config::LoadResult& loaded);
   ~Gateway();
 
-  // Serves until SIGTERM or SIGINT has been drained. Returns an exit code: 2 if a port cannot be had.
+  // Serves until SIGTERM or SIGINT has been drained. Returns an exit code: 2 if a port cannot be had, or a
+  // socket that the service manager passed is none of the configuration's.
   int run();
 
  private:
@@ -42,11 +47,13 @@ class Gateway {
   void wait_for_drain();
   void stop_all();
   void tick();
+  void report_alive();
   void report_store_health();
   void report_store_errors(redis::ErrorKind kind);
 
-  // What the admin port shows (gateway_admin.cpp). Any thread.
+  // What the admin port shows (gateway_admin.cpp, gateway_live.cpp). Any thread.
   std::string status_json() const;
+  std::string live_json(std::uint64_t since) const;
   std::string explain_json(pipeline::ProbeRequest request);
 
   const std::string config_path_;
@@ -56,11 +63,18 @@ class Gateway {
   boost::asio::steady_timer look_timer_;
   std::int64_t drain_deadline_ms_ = 0;
   ReloadStatus status_;
+  const ServiceManager service_;
   store::MemoryStore memory_;
+  std::shared_ptr<store::LeasePool> leases_;
   std::shared_ptr<http::ConnectionBudget> budget_;
+  std::shared_ptr<upstream::SharedClusters> clusters_;
+  std::shared_ptr<store::FleetShare> fleet_;
+  HealthThread health_;
   telemetry::Metrics metrics_;
   telemetry::LogWriters logs_;
+  telemetry::TrafficHistory traffic_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  const CounterDesk counters_{workers_, memory_, system_clock()};
   config::Watcher watcher_;
   std::unique_ptr<admin::AdminServer> admin_;
   std::int64_t started_wall_ms_ = 0;

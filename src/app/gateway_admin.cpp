@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the admin port and the scrape show of the running gateway.
 #include <array>
-#include <boost/asio/co_spawn.hpp>
-#include <chrono>
-#include <future>
 
+#include "app/ask_worker.hpp"
 #include "app/gateway.hpp"
 #include "app/gauges.hpp"
+#include "app/json_object.hpp"
 #include "pipeline/explain.hpp"
 #include "pipeline/text.hpp"
 #include "telemetry/log.hpp"
@@ -14,57 +13,11 @@
 namespace weir::app {
 namespace {
 
-using pipeline::append_json_string;
-using pipeline::append_number;
-
-constexpr std::chrono::seconds kExplainWait(1);
 constexpr std::array<std::string_view, 3> kHealthNames{"healthy", "brief", "long"};
-
-class StatusObject {
- public:
-  explicit StatusObject(std::string& out) : out_(out) { out_ += '{'; }
-  StatusObject& text(std::string_view name, std::string_view value) {
-    key(name);
-    append_json_string(out_, value);
-    return *this;
-  }
-  StatusObject& number(std::string_view name, std::int64_t value) {
-    key(name);
-    append_number(out_, value);
-    return *this;
-  }
-  StatusObject& flag(std::string_view name, bool value) {
-    key(name);
-    out_ += value ? "true" : "false";
-    return *this;
-  }
-  StatusObject& texts(std::string_view name, const std::vector<std::string>& values) {
-    key(name);
-    out_ += '[';
-    for (std::size_t n = 0; n < values.size(); ++n) {
-      if (n != 0) out_ += ',';
-      append_json_string(out_, values[n]);
-    }
-    out_ += ']';
-    return *this;
-  }
-  // The caller writes the value.
-  void key(std::string_view name) {
-    if (!first_) out_ += ',';
-    first_ = false;
-    append_json_string(out_, name);
-    out_ += ':';
-  }
-  void end() { out_ += '}'; }
-
- private:
-  std::string& out_;
-  bool first_ = true;
-};
 
 void append_store(std::string& out, const pipeline::Runtime& runtime, const store::MemoryStore& memory,
                   const Workers& workers) {
-  StatusObject object(out);
+  JsonObject object(out);
   object.text("kind", runtime.store.kind == store::StoreKind::memory ? "memory" : "redis");
   object.number("local_keys", static_cast<std::int64_t>(memory.live_keys()));
   if (!workers.empty() && workers.front()->stores().redis() != nullptr) {
@@ -76,6 +29,25 @@ void append_store(std::string& out, const pipeline::Runtime& runtime, const stor
     }
     object.text("health", kHealthNames[static_cast<std::size_t>(worst)]);
     object.number("workers_connected", connected);
+  }
+  object.end();
+}
+
+std::string_view state_of(const upstream::SharedEndpoint& endpoint, std::int64_t now_ms) {
+  if (endpoint.in_service(now_ms)) return "in_service";
+  const bool checks_say_so = endpoint.out_until_ms.load() == upstream::EndpointHealth::kForever;
+  return checks_say_so ? "unhealthy" : "ejected";
+}
+
+void append_upstreams(std::string& out, const upstream::SharedClusters& clusters) {
+  const std::int64_t now = clusters.clock().monotonic_ms();
+  JsonObject object(out);
+  for (const auto& cluster : clusters.all()) {
+    object.key(cluster->name());
+    JsonObject endpoints(out);
+    for (const auto& endpoint : cluster->endpoints())
+      endpoints.text(endpoint->name, state_of(*endpoint, now));
+    endpoints.end();
   }
   object.end();
 }
@@ -99,7 +71,7 @@ telemetry::ConfiguredNames metric_names(const pipeline::Runtime& runtime) {
   names.callers = runtime.named_callers;
   for (const auto& cluster : runtime.clusters) {
     for (const auto& endpoint : cluster.endpoints) {
-      names.endpoints.emplace_back(cluster.name, endpoint.host + ':' + std::to_string(endpoint.port));
+      names.endpoints.emplace_back(cluster.name, upstream::endpoint_name(endpoint));
     }
   }
   return names;
@@ -107,10 +79,13 @@ telemetry::ConfiguredNames metric_names(const pipeline::Runtime& runtime) {
 
 void Gateway::start_admin() {
   metrics_.add_source([this] { return connection_families(workers_, *budget_); });
+  metrics_.add_source([this] { return tls_families(workers_); });
+  metrics_.add_source([this] { return certificate_families(*status_.facts().runtime); });
   metrics_.add_source([this] { return memory_families(memory_); });
   metrics_.add_source([this] { return logs_.families(); });
   metrics_.add_source([this] { return redis_families(workers_); });
-  metrics_.add_source([this] { return upstream_families(workers_); });
+  metrics_.add_source([this] { return ladder_families(workers_, *fleet_); });
+  metrics_.add_source([this] { return upstream_families(workers_, *clusters_); });
   metrics_.add_source(
       [this] { return override_families(status_.facts().runtime->chain, system_clock().wall_ms()); });
   const auto runtime = status_.facts().runtime;
@@ -120,6 +95,13 @@ void Gateway::start_admin() {
   source.status = [this] { return status_json(); };
   source.config = [this] { return status_.facts().runtime->printable; };
   source.top = [this] { return metrics_.rankings(); };
+  source.live = [this](std::uint64_t since) { return live_json(since); };
+  source.read_counter = [this](const admin::CounterRequest& request) {
+    return counters_.read(status_.facts().runtime, request);
+  };
+  source.reset_counter = [this](const admin::CounterRequest& request, std::string_view peer) {
+    return counters_.reset(status_.facts().runtime, request, peer);
+  };
   source.explain = [this](pipeline::ProbeRequest request) { return explain_json(std::move(request)); };
   const admin::AdminOptions options{runtime->admin.host, runtime->admin.port, runtime->admin_token};
   admin_ = std::make_unique<admin::AdminServer>(options, std::move(source));
@@ -129,7 +111,7 @@ std::string Gateway::status_json() const {
   const ReloadStatus::Facts facts = status_.facts();
   const std::int64_t now = system_clock().wall_ms();
   std::string out;
-  StatusObject object(out);
+  JsonObject object(out);
   object.text("version", WEIR_VERSION)
       .text("node", facts.runtime->node)
       .text("state", status_.draining ? "draining"
@@ -147,6 +129,8 @@ std::string Gateway::status_json() const {
       .texts("last_reload_errors", facts.last_errors)
       .texts("needs_restart", facts.needs_restart)
       .texts("warnings", facts.runtime->warnings);
+  object.key("upstreams");
+  append_upstreams(out, *clusters_);
   object.key("store");
   append_store(out, *facts.runtime, memory_, workers_);
   object.end();
@@ -160,14 +144,10 @@ std::string Gateway::explain_json(pipeline::ProbeRequest request) {
   pipeline::explain(*runtime, std::move(request), system_clock().wall_ms(), *explanation);
   if (explanation->charges.size == 0) return to_json(*explanation, false);
   Worker& worker = *workers_.front();
-  const auto done = std::make_shared<std::promise<bool>>();
-  auto answered = done->get_future();
-  boost::asio::co_spawn(worker.io(), peek(explanation, worker.stores().top(), runtime),
-                        [done](std::exception_ptr failed, bool good) { done->set_value(!failed && good); });
-  const bool in_time = answered.wait_for(kExplainWait) == std::future_status::ready;
+  const auto peeked = ask_worker(worker, peek(explanation, worker.stores().top(), runtime));
   // Not in time: the worker may still be writing into the set, so nothing of it is read.
-  if (!in_time) return "{\"error\":\"the store did not answer within a second\"}\n";
-  return to_json(*explanation, answered.get());
+  if (!peeked) return "{\"error\":\"the store did not answer within a second\"}\n";
+  return to_json(*explanation, *peeked);
 }
 
 }  // namespace weir::app

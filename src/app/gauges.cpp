@@ -2,7 +2,6 @@
 #include "app/gauges.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "telemetry/families.hpp"
 
@@ -126,42 +125,6 @@ std::vector<SampleFamily> override_families(const limit::LimiterChain& chain, st
     if (soonest != INT64_MAX) add(next, labels, static_cast<double>(soonest) / 1000);
   }
   return {std::move(expired), std::move(next)};
-}
-
-std::vector<SampleFamily> upstream_families(const Workers& workers) {
-  struct Figures {
-    double outstanding = 0, connections = 0, idle = 0, connects = 0, retries = 0;
-  };
-  std::map<std::pair<std::string, std::string>, Figures> endpoints;
-  for (const auto& worker : workers) {
-    worker->forwarders().each_endpoint(
-        [&](std::string_view cluster, std::string_view endpoint, const upstream::EndpointStats& stats) {
-          Figures& sums = endpoints[{std::string(cluster), std::string(endpoint)}];
-          sums.outstanding += static_cast<double>(stats.outstanding.load());
-          sums.connections += static_cast<double>(stats.connections.load());
-          sums.idle += static_cast<double>(stats.idle_connections.load());
-          sums.connects += static_cast<double>(stats.connects.load());
-          sums.retries += static_cast<double>(stats.retries.load());
-        });
-  }
-  auto outstanding = family("weir_upstream_outstanding", "Requests being forwarded now.", SampleKind::gauge);
-  auto connections = family("weir_upstream_connections", "Open upstream connections.", SampleKind::gauge);
-  auto idle =
-      family("weir_upstream_idle_connections", "Upstream connections in the pool.", SampleKind::gauge);
-  auto connects =
-      family("weir_upstream_connects_total", "New upstream connections made.", SampleKind::counter);
-  auto retries = family("weir_upstream_retries_total", "Attempts made again on a fresh connection.",
-                        SampleKind::counter);
-  for (const auto& [name, sums] : endpoints) {
-    const Labels labels{{"upstream", name.first}, {"endpoint", name.second}};
-    add(outstanding, labels, sums.outstanding);
-    add(connections, labels, sums.connections);
-    add(idle, labels, sums.idle);
-    add(connects, labels, sums.connects);
-    add(retries, labels, sums.retries);
-  }
-  return {std::move(outstanding), std::move(connections), std::move(idle), std::move(connects),
-          std::move(retries)};
 }
 
 }  // namespace weir::app

@@ -18,10 +18,15 @@ using Workers = std::vector<std::unique_ptr<Worker>>;
 // Thread-safe: they read atomics only.
 std::vector<telemetry::SampleFamily> connection_families(const Workers& workers,
                                                          const http::ConnectionBudget& budget);
+std::vector<telemetry::SampleFamily> tls_families(const Workers& workers);
+std::vector<telemetry::SampleFamily> certificate_families(const pipeline::Runtime& runtime);
 std::vector<telemetry::SampleFamily> memory_families(const store::MemoryStore& memory);
 std::vector<telemetry::SampleFamily> redis_families(const Workers& workers);  // empty in memory mode
+std::vector<telemetry::SampleFamily> ladder_families(const Workers& workers,
+                                                     const store::FleetShare& fleet);  // the same
 // Temporary overrides (spec QM-6) that are over at `now_ms` (wall), and the next one that will be.
 std::vector<telemetry::SampleFamily> override_families(const limit::LimiterChain& chain, std::int64_t now_ms);
-std::vector<telemetry::SampleFamily> upstream_families(const Workers& workers);
+std::vector<telemetry::SampleFamily> upstream_families(const Workers& workers,
+                                                       const upstream::SharedClusters& clusters);
 
 }  // namespace weir::app

@@ -26,8 +26,8 @@ std::uint64_t random_owner_base() {
 Worker::Worker(std::size_t index, SharedParts shared, std::shared_ptr<const pipeline::Runtime> runtime)
     : shared_(std::move(shared)),
       loop_(io_, shared_.clock),
-      forwarders_(loop_),
-      stores_(io_, runtime->store, shared_.memory, shared_.clock),
+      forwarders_(loop_, shared_.clusters),
+      stores_(io_, {runtime->store, runtime->node, index}, {shared_.memory, *shared_.fleet, shared_.clock, shared_.leases.get()}),
       slot_(runtime),
       slots_(stores_.top()),
       log_(shared_.metrics.worker(index), shared_.logs, shared_.clock),
@@ -74,7 +74,10 @@ void Worker::publish(std::shared_ptr<const pipeline::Runtime> runtime) {
 }
 
 void Worker::drain() {
-  post([this] { server_.drain(); });
+  post([this] {
+    stores_.leave_fleet();
+    server_.drain();
+  });
 }
 
 void Worker::stop() {
@@ -104,6 +107,7 @@ void Worker::renew_slots() {
 
 void Worker::tick() {
   constexpr std::chrono::milliseconds kEvery(500);
+  last_tick_ms_.store(shared_.clock.monotonic_ms(), std::memory_order_relaxed);
   tick_timer_.expires_after(kEvery);
   tick_timer_.async_wait([this](error_code failed) {
     if (failed || stopping_) return;

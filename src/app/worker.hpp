@@ -20,6 +20,7 @@
 #include "pipeline/runtime_slot.hpp"
 #include "pipeline/slot_keeper.hpp"
 #include "upstream/forwarders.hpp"
+#include "upstream/shared_cluster.hpp"
 #include "weir/base/clock.hpp"
 
 namespace weir::app {
@@ -29,8 +30,11 @@ struct SharedParts {
   const Clock& clock;
   store::MemoryStore& memory;
   std::shared_ptr<http::ConnectionBudget> budget;
+  std::shared_ptr<upstream::SharedClusters> clusters;
   telemetry::Metrics& metrics;
   telemetry::LogWriters& logs;
+  std::shared_ptr<store::FleetShare> fleet;
+  std::shared_ptr<store::LeasePool> leases;  // null: every request is counted exactly
 };
 
 class Worker {
@@ -40,8 +44,10 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Before start(). Returns the port in use.
-  Result<std::uint16_t> listen(const pipeline::Listener& at) { return server_.listen(at.host, at.port); }
+  // Before start(). Returns the port in use. `inherited`: a socket that listens there already (taken), or -1.
+  Result<std::uint16_t> listen(const pipeline::Listener& at, int inherited) {
+    return inherited < 0 ? server_.listen(at.host, at.port) : server_.listen_on(inherited, at.host, at.port);
+  }
   void start();
 
   // Any thread; takes effect on the worker's own.
@@ -51,7 +57,9 @@ class Worker {
   void join();
 
   // Readable from any thread.
-  bool idle() const noexcept { return server_.idle(); }
+  bool idle() const noexcept { return server_.idle() && stores_.nothing_on_its_way(); }
+  // When its loop last turned, on the monotonic clock; 0 before it runs.
+  std::int64_t last_tick_ms() const noexcept { return last_tick_ms_.load(std::memory_order_relaxed); }
   const http::ServerStats& server_stats() const noexcept { return server_.stats(); }
   const upstream::Forwarders& forwarders() const noexcept { return forwarders_; }
   StoreStack& stores() noexcept { return stores_; }
@@ -81,6 +89,7 @@ class Worker {
   boost::asio::steady_timer renew_timer_;
   boost::asio::steady_timer tick_timer_;
   bool stopping_ = false;
+  std::atomic<std::int64_t> last_tick_ms_{0};
   std::thread thread_;
 };
 

@@ -15,6 +15,7 @@ void parse_quotas(const Node& tree, const std::string& file, Document& document,
 
 // Areas of weir.yaml.
 void parse_gateway(Section& root, Document& document);
+void parse_listen(Section& root, Document& document);
 void parse_client_limits(Section& root, Document& document);
 void parse_answers(Section& root, Document& document);
 void parse_log(Section& root, Document& document);
@@ -23,6 +24,9 @@ void parse_auth(Section& root, Document& document);
 void parse_jwt(Section& auth, Document& document);
 void parse_classes(Section& root, Document& document);
 void parse_upstreams(Section& root, Document& document);
+// How an upstream is looked after: health, ejection, retries, connection caps.
+void parse_upstream_care(Section& upstream, upstream::ClusterOptions& cluster);
+void parse_upstream_tls(Section& upstream, const std::string& weir_file, upstream::ClusterOptions& cluster);
 void parse_routes(Section& root, Document& document);
 void parse_store(Section& root, Document& document);
 
@@ -34,6 +38,8 @@ std::vector<OverrideSpec> parse_overrides(const Node& node, const std::string& p
                                           Context& context);
 std::vector<KeyedLimit> parse_keyed_limits(const Node& node, const std::string& path, Context& context);
 
+// "20%"; as Section's own functions do.
+bool parse_percent_of(Section& section, std::string_view key, int& out, Range<int> range);
 // A secret from a file: its first line. Reports a missing or empty file at `key`.
 bool read_secret_file(Section& section, std::string_view key, const std::string& weir_file, std::string& out);
 // none, api_key, jwt or any; as Section's own functions do.

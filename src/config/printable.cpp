@@ -5,6 +5,7 @@
 #include "config/compile.hpp"
 #include "config/resolve.hpp"
 #include "identity/jwt_keys.hpp"
+#include "upstream/shared_cluster.hpp"
 
 namespace weir::config {
 
@@ -62,24 +63,77 @@ json::object store_of(const store::StoreOptions& store) {
   return out;
 }
 
+json::value endpoint_of(const upstream::EndpointOptions& one) {
+  return {{"address", upstream::endpoint_name(one)}, {"weight", one.weight}};
+}
+
+json::value balance_of(const upstream::ClusterOptions& cluster) {
+  using upstream::Balance;
+  using upstream::HashSource;
+  if (cluster.balance == Balance::round_robin) return "round_robin";
+  if (cluster.balance == Balance::least_request) return "least_request";
+  const upstream::HashOptions& hash = cluster.hash;
+  json::value key = json::string(hash.name);
+  if (hash.source == HashSource::header) key = {{"header", hash.name}};
+  if (hash.source == HashSource::cookie) key = {{"cookie", hash.name}};
+  return {{"hash", std::move(key)}, {"bound", std::to_string(hash.bound_percent) + "%"}};
+}
+
+json::value health_of(const upstream::HealthOptions& health) {
+  if (health.path.empty()) return "none";
+  return {{"path", health.path},
+          {"host", health.host},
+          {"interval", ms(health.interval)},
+          {"timeout", ms(health.timeout)},
+          {"healthy", health.healthy},
+          {"unhealthy", health.unhealthy},
+          {"status", std::to_string(health.status_from) + "-" + std::to_string(health.status_to)}};
+}
+
+json::value ejection_of(const upstream::EjectionOptions& ejection) {
+  if (ejection.failures == 0) return "none";
+  return {{"failures", ejection.failures},
+          {"statuses", json::value_from(ejection.statuses)},
+          {"time", ms(ejection.time)},
+          {"max_time", ms(ejection.max_time)},
+          {"max_share", std::to_string(ejection.max_percent) + "%"}};
+}
+
+json::value retries_of(const upstream::RetryOptions& retries) {
+  return {{"attempts", retries.attempts},
+          {"core_attempts", retries.core_attempts},
+          {"budget", std::to_string(retries.budget_percent) + "%"},
+          {"on_reset", retries.on_reset},
+          {"on_timeout", retries.on_timeout},
+          {"on_statuses", json::value_from(retries.on_statuses)}};
+}
+
 json::array upstreams(const pipeline::Runtime& runtime) {
   json::array out;
   for (const auto& cluster : runtime.clusters) {
     json::array endpoints;
-    for (const auto& one : cluster.endpoints)
-      endpoints.emplace_back(one.host + ":" + std::to_string(one.port));
-    out.push_back(
-        {{"name", cluster.name},
-         {"endpoints", std::move(endpoints)},
-         {"balance", cluster.balance == upstream::Balance::round_robin ? "round_robin" : "least_request"},
-         {"timeout",
-          {{"connect", ms(cluster.connect_timeout)},
-           {"response", ms(cluster.response_timeout)},
-           {"idle", ms(cluster.idle_timeout)},
-           {"total", ms(cluster.total_timeout)}}},
-         {"keep_alive", ms(cluster.keep_alive)},
-         {"idle_connections", cluster.idle_connections},
-         {"upgrades", json::value_from(cluster.upgrades)}});
+    for (const auto& one : cluster.endpoints) endpoints.push_back(endpoint_of(one));
+    out.push_back({{"name", cluster.name},
+                   {"endpoints", std::move(endpoints)},
+                   {"balance", balance_of(cluster)},
+                   {"timeout",
+                    {{"connect", ms(cluster.connect_timeout)},
+                     {"response", ms(cluster.response_timeout)},
+                     {"idle", ms(cluster.idle_timeout)},
+                     {"total", ms(cluster.total_timeout)}}},
+                   {"keep_alive", ms(cluster.keep_alive)},
+                   {"idle_connections", cluster.idle_connections},
+                   {"requests_per_connection", cluster.requests_per_connection},
+                   {"drain", ms(cluster.drain)},
+                   {"slow_start", ms(cluster.slow_start)},
+                   {"health", health_of(cluster.health)},
+                   {"ejection", ejection_of(cluster.ejection)},
+                   {"retries", retries_of(cluster.retries)},
+                   {"max_connections", cluster.cap.max_connections},
+                   {"queue", {{"size", cluster.cap.queue_size}, {"wait", ms(cluster.cap.queue_wait)}}},
+                   {"tls", cluster.tls != nullptr},
+                   {"trailers", json::value_from(cluster.trailers)},
+                   {"upgrades", json::value_from(cluster.upgrades)}});
   }
   return out;
 }

@@ -24,7 +24,7 @@ class BodyReader {
         done_(framing.kind == BodyKind::none || is_empty(framing)) {}
 
   // Decodes in place. Check broken() afterwards.
-  Piece feed(char* data, std::size_t size) noexcept {
+  Piece feed(char* data, std::size_t size) {
     Piece piece;
     if (done_) return piece;
     if (kind_ == BodyKind::chunked) {
@@ -41,6 +41,9 @@ class BodyReader {
     }
     return piece;
   }
+
+  // Where a chunked body's trailer lines go; nullptr drops them. For as long as this object lives.
+  void collect_trailers(std::string* into) noexcept { chunks_.collect_trailers(into); }
 
   // The connection ended. True if that was a proper end of this body.
   bool end() noexcept {

@@ -18,7 +18,7 @@ bool is_text(char c) noexcept {
 
 }  // namespace
 
-ChunkDecoder::Step ChunkDecoder::decode(char* data, std::size_t size) noexcept {
+ChunkDecoder::Step ChunkDecoder::decode(char* data, std::size_t size) {
   Step step;
   while (step.consumed < size && state_ != State::done && state_ != State::broken) {
     if (state_ != State::data) {
@@ -36,7 +36,7 @@ ChunkDecoder::Step ChunkDecoder::decode(char* data, std::size_t size) noexcept {
   return step;
 }
 
-void ChunkDecoder::take_framing_byte(char c) noexcept {
+void ChunkDecoder::take_framing_byte(char c) {
   ++line_;
   ++excess_;
   const bool in_trailers = state_ >= State::trailer_start;
@@ -44,6 +44,9 @@ void ChunkDecoder::take_framing_byte(char c) noexcept {
     state_ = State::broken;
     return;
   }
+  const bool of_a_line =
+      in_trailers && state_ <= State::trailer_feed && !(state_ == State::trailer_start && c == '\r');
+  if (of_a_line && trailers_ != nullptr) *trailers_ += c;
   switch (state_) {
     case State::size:
       state_ = after_size_byte(c);

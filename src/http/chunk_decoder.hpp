@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chunked coding (RFC 9112 7.1), strictly: CRLF only, hex digits only, bounded lines, extensions checked
-// and dropped, trailers checked and dropped, nothing after the end touched. Works at every split of the
+// and dropped, trailers checked, nothing after the end touched. Works at every split of the
 // bytes. Pure.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace weir::http {
@@ -22,7 +23,10 @@ class ChunkDecoder {
   };
 
   // Decodes in place: body bytes move to the front of `data`. Uses all bytes unless the body ends or breaks.
-  Step decode(char* data, std::size_t size) noexcept;
+  Step decode(char* data, std::size_t size);
+
+  // Trailer lines are appended to `into` as they come ("Name: value\r\n", checked); nullptr drops them.
+  void collect_trailers(std::string* into) noexcept { trailers_ = into; }
 
   bool done() const noexcept { return state_ == State::done; }
   bool broken() const noexcept { return state_ == State::broken; }
@@ -46,12 +50,13 @@ class ChunkDecoder {
     broken,
   };
 
-  void take_framing_byte(char c) noexcept;
+  void take_framing_byte(char c);
   State after_size_byte(char c) noexcept;
   State after_extension_byte(char c) noexcept;
   State after_quoted_byte(char c) noexcept;
   State after_trailer_byte(char c) noexcept;
 
+  std::string* trailers_ = nullptr;
   std::uint64_t left_ = 0;    // data bytes left in this chunk
   std::uint64_t excess_ = 0;  // framing bytes beyond 16 a chunk and one per data byte
   std::uint32_t line_ = 0;    // bytes of the current size line, or of all trailers

@@ -10,6 +10,13 @@ namespace weir::http {
 
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
+// The end of a body, with complete trailer lines.
+inline void append_last_chunk(std::string& out, std::string_view trailers) {
+  out += "0\r\n";
+  out += trailers;
+  out += "\r\n";
+}
+
 // `number` in the given base, lower case.
 inline void append_number(std::string& out, std::uint64_t number, int base = 10) {
   char digits[24];

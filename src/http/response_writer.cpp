@@ -64,8 +64,8 @@ void ResponseWriter::append(std::string_view bytes) {
   }
 }
 
-void ResponseWriter::finish() {
-  if (chunked_ && !finished_) buffer_ += kLastChunk;
+void ResponseWriter::finish(std::string_view trailers) {
+  if (chunked_ && !finished_) append_last_chunk(buffer_, trailers);
   finished_ = true;
 }
 

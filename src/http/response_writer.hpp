@@ -29,7 +29,8 @@ class ResponseWriter {
                     Persistence wanted);
   // Body bytes. Ignored where the response has no body; empty ones change nothing.
   void append(std::string_view bytes);
-  void finish();
+  // `trailers`: complete lines, sent where the client gets chunks.
+  void finish(std::string_view trailers = {});
   // A complete interim head, as it is.
   void append_interim(std::string_view head) { buffer_.append(head); }
 

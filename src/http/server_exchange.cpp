@@ -28,6 +28,7 @@ RequestParser::State ServerExchange::parse() {
 void ServerExchange::begin() {
   in_used_ = parser_.head_end();
   body_ = BodyReader(head_.framing);
+  body_.collect_trailers(&trailers_);
   const ServerOptions& options = *downstream_.options;
   pace_.begin(options.body_min_rate, std::max(options.body_rate_window, options.body_idle_timeout).count());
   wants_continue_ = head_.expects_continue;
@@ -60,6 +61,7 @@ void ServerExchange::next() noexcept {
   writer_.release();
   writer_.begin({});
   arena_.release();
+  trailers_.clear();
 }
 
 void ServerExchange::detach() noexcept {
@@ -145,6 +147,7 @@ awaitable<Result<std::string_view>> ServerExchange::read_body() {
     const Result<std::string_view> piece = try_body();
     if (piece || !net::would_block(piece.error())) co_return piece;
     send_continue();
+    if (block_ != nullptr) pool_.give_back(std::move(block_));  // thousands may be waited for
     const std::int64_t began_ms = loop_.now_ms();
     if (idle_since_ms == 0) idle_since_ms = began_ms;
     const std::int64_t until = body_deadline(idle_since_ms);

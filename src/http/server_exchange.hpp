@@ -83,7 +83,9 @@ class ServerExchange final : public Exchange {
   void start_response(int status, std::string_view reason, std::string_view field_lines,
                       Framing body) override;
   void append_body(std::string_view bytes) override { writer_.append(bytes); }
-  void finish_body() override { writer_.finish(); }
+  void finish_body(std::string_view trailers) override { writer_.finish(trailers); }
+  using Exchange::finish_body;
+  std::string_view request_trailers() const noexcept override { return trailers_; }
   boost::asio::awaitable<Result<void>> flush() override;
   Result<bool> flush_now() override;
   boost::asio::awaitable<Ending> tunnel(const Switch& to, net::Stream& upstream) override;
@@ -132,6 +134,7 @@ class ServerExchange final : public Exchange {
   RequestParser parser_;
   RequestHead head_;
   BodyReader body_;
+  std::string trailers_;  // of the request
   BodyPace pace_;
   error_code body_error_;
   std::uint64_t received_ = 0;

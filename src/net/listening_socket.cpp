@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -112,7 +113,21 @@ struct Connecting {
   bool connected = false;
 };
 
+// The path was measured when the configuration was read.
+Result<Connecting> connect_unix(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  Descriptor descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (descriptor.get() < 0) return last_error();
+  if (::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return last_error();
+  }
+  return Connecting{descriptor.release(), true};
+}
+
 Result<Connecting> connect_socket(const PeerAddress& to) {
+  if (!to.unix_path.empty()) return connect_unix(to.unix_path);
   const tcp::endpoint endpoint(to.address, to.port);
   Descriptor descriptor(
       ::socket(endpoint.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

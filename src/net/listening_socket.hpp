@@ -18,6 +18,7 @@ namespace weir::net {
 struct PeerAddress {
   boost::asio::ip::address address;
   std::uint16_t port = 0;
+  std::string unix_path{};  // instead of both, of a unix-domain socket
 };
 
 class ListeningSocket final : public Pollable {

@@ -17,6 +17,12 @@ struct ResolvedName::Shared {
 
 ResolvedName::ResolvedName(EventLoop& loop, std::string host, std::uint16_t port)
     : loop_(loop), host_(std::move(host)), port_(port), shared_(std::make_shared<Shared>(loop)) {
+  constexpr std::string_view kUnix = "unix:";
+  if (host_.starts_with(kUnix)) {
+    shared_->addresses.push_back({{}, 0, host_.substr(kUnix.size())});
+    literal_ = true;
+    return;
+  }
   error_code not_a_literal;
   const auto literal = boost::asio::ip::make_address(host_, not_a_literal);
   if (not_a_literal) return;

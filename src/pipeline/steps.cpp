@@ -3,6 +3,7 @@
 #include "base/stopwatch.hpp"
 #include "identity/forwarded_fields.hpp"
 #include "identity/request_id.hpp"
+#include "pipeline/balance_key.hpp"
 #include "pipeline/cors.hpp"
 #include "pipeline/cost.hpp"
 #include "pipeline/gateway_handler.hpp"
@@ -52,7 +53,8 @@ bool GatewayHandler::identify(http::Exchange& exchange, RequestContext& context)
   ExchangeScratch scratch(exchange);
   const Runtime& runtime = *context.runtime;
   identity::Extraction& found = context.extraction;
-  runtime.extractor.extract(exchange.request(), exchange.peer_address(), scratch, found);
+  const identity::Extractor::Peer peer(exchange.peer_address(), exchange.client_certificate());
+  runtime.extractor.extract(exchange.request(), peer, scratch, found);
   if (found.auth_fault != identity::AuthFault::none) {
     services_.sink.authentication_failed(name_of(found.auth_fault));
   }
@@ -105,6 +107,12 @@ void GatewayHandler::plan_forward(const http::Exchange& exchange, RequestContext
   plan.remove_request_fields =
       context.extraction.peer_trusted ? &runtime.removed_from_trusted : &runtime.removed_from_others;
   plan.remove_response_fields = &runtime.removed_from_responses;
+  const upstream::ClusterOptions& cluster = runtime.clusters[context.route->cluster];
+  const bool core = context.route->criticality == Criticality::core;
+  plan.terms = core ? upstream::Terms::core : upstream::Terms::ordinary;
+  if (cluster.balance == upstream::Balance::hash) {
+    plan.balance_key = balance_key(cluster.hash, head, context.extraction);
+  }
   plan.cost_response_field = runtime.cost.settle_response_header;
 }
 

@@ -21,6 +21,23 @@ void add_names(StringMap<HeavyNames::Weight>& sums, const HeavyNames& names) {
   }
 }
 
+// Only the shown names are copied: there may be thousands, and this runs while they are looked at.
+std::vector<Ranked> heaviest(const StringMap<HeavyNames::Weight>& sums, std::size_t most) {
+  using Entry = const StringMap<HeavyNames::Weight>::value_type*;
+  std::vector<Entry> all;
+  all.reserve(sums.size());
+  for (const auto& entry : sums) all.push_back(&entry);
+  const auto heavier = [](Entry a, Entry b) {
+    return a->second.count != b->second.count ? a->second.count > b->second.count : a->first < b->first;
+  };
+  const auto shown = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
+  std::partial_sort(all.begin(), shown, all.end(), heavier);
+  all.erase(shown, all.end());
+  std::vector<Ranked> out;
+  for (const Entry entry : all) out.push_back({entry->first, entry->second.count, entry->second.error});
+  return out;
+}
+
 }  // namespace
 
 void HeavyNames::add(std::string_view name, std::uint64_t weight) {
@@ -138,16 +155,33 @@ std::vector<Ranked> ranking(const Rankings& workers, std::string_view kind, Rank
                             std::int64_t now_ms) {
   StringMap<HeavyNames::Weight> sums;
   for (const WorkerRanking* worker : workers) worker->add_to(sums, kind, by, now_ms);
-  std::vector<Ranked> all;
-  for (const auto& [name, weight] : sums) all.push_back({name, weight.count, weight.error});
-  const auto heavier = [](const Ranked& a, const Ranked& b) {
-    return a.count != b.count ? a.count > b.count : a.name < b.name;
-  };
-  const auto shown = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
-  std::partial_sort(all.begin(), shown, all.end(), heavier);
-  all.erase(shown, all.end());
-  return all;
+  return heaviest(sums, most);
 }
+
+namespace {
+
+// Callers by the layer that refused them: ,"refused":[{"layer":"user","name":"a","count":5,"error":0},...]
+void append_refused(std::string& out, const Rankings& workers, std::int64_t now_ms) {
+  StringMap<HeavyNames::Weight> sums;
+  for (const WorkerRanking* worker : workers) worker->add_refused(sums, now_ms);
+  out += ",\"refused\":[";
+  const char* comma = "";
+  for (const Ranked& each : heaviest(sums, kShown)) {
+    const auto split = each.name.find(kLayerEnd);
+    out += comma;
+    comma = ",";
+    JsonLine(out)
+        .text("layer", std::string_view(each.name).substr(0, split))
+        .text("name", std::string_view(each.name).substr(split + 1))
+        .number("count", static_cast<std::int64_t>(each.count))
+        .number("error", static_cast<std::int64_t>(each.error))
+        .end();
+    out.pop_back();  // the line's end
+  }
+  out += ']';
+}
+
+}  // namespace
 
 std::string ranking_json(const Rankings& workers, std::int64_t now_ms) {
   std::string out = "{\"window_s\":[60,120]";
@@ -172,6 +206,7 @@ std::string ranking_json(const Rankings& workers, std::int64_t now_ms) {
     }
     out += '}';
   }
+  append_refused(out, workers, now_ms);
   out += "}\n";
   return out;
 }

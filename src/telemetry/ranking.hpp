@@ -98,8 +98,9 @@ using Rankings = std::vector<const WorkerRanking*>;
 std::vector<Ranked> ranking(const Rankings& workers, std::string_view kind, RankedBy by, std::size_t most,
                             std::int64_t now_ms);
 
-// {"window_s":[60,120],"caller":{"requests":[{"name":"a","count":5,"error":0},...],"refusals":[...]},...}:
-// what GET /top shows, a hundred names of each at most.
+// {"window_s":[60,120],"caller":{"requests":[{"name":"a","count":5,"error":0},...],"refusals":[...]},...,
+// "refused":[{"layer":"user","name":"a","count":5,"error":0},...]}: what GET /top shows, a hundred names of
+// each at most. refused: callers by the layer that refused them.
 std::string ranking_json(const Rankings& workers, std::int64_t now_ms);
 
 }  // namespace weir::telemetry

@@ -31,7 +31,7 @@ inline constexpr std::array<std::string_view, 4> kAnswers{"store", "local", "fai
 inline constexpr std::array<std::string_view, 7> kRequestOutcomes{
     "allowed", "over_limit", "not_judged", "blocked", "cost_too_large", "store_down", "other"};
 inline constexpr std::array<std::string_view, 6> kStatusClasses{"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
-inline constexpr std::array<std::string_view, 15> kUpstreamOutcomes{"none",
+inline constexpr std::array<std::string_view, 18> kUpstreamOutcomes{"none",
                                                                     "1xx",
                                                                     "2xx",
                                                                     "3xx",
@@ -45,6 +45,9 @@ inline constexpr std::array<std::string_view, 15> kUpstreamOutcomes{"none",
                                                                     "bad_response",
                                                                     "client_gone",
                                                                     "body_refused",
+                                                                    "tls_failed",
+                                                                    "queue_full",
+                                                                    "queue_timeout",
                                                                     "other"};
 inline constexpr std::array<std::string_view, 3> kMissingPolicies{"anonymous", "ip", "reject"};
 

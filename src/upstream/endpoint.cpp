@@ -4,14 +4,6 @@
 #include <algorithm>
 
 namespace weir::upstream {
-namespace {
-
-std::string name_of(const EndpointOptions& options) {
-  const bool bare_ipv6 = options.host.find(':') != std::string::npos;
-  return (bare_ipv6 ? "[" + options.host + "]" : options.host) + ":" + std::to_string(options.port);
-}
-
-}  // namespace
 
 UpstreamConnection::UpstreamConnection(Endpoint& endpoint, std::unique_ptr<net::Stream> stream)
     : endpoint_(endpoint),
@@ -30,7 +22,7 @@ UpstreamConnection::~UpstreamConnection() {
 }
 
 void UpstreamConnection::rest(std::int64_t deadline_ms) {
-  reused_ = true;
+  ++served_;
   idle_timer_.arm(deadline_ms);
   stream_->observe({[](void* self) { static_cast<UpstreamConnection*>(self)->on_idle_event(); }, this});
 }
@@ -46,8 +38,13 @@ void UpstreamConnection::on_idle_event() {
   if (!quiet) endpoint_.drop(*this);
 }
 
-Endpoint::Endpoint(net::EventLoop& loop, const EndpointOptions& options)
-    : loop_(loop), options_(options), name_(name_of(options)), addresses_(loop, options.host, options.port) {}
+Endpoint::Endpoint(net::EventLoop& loop, const EndpointOptions& options,
+                   std::shared_ptr<SharedEndpoint> shared)
+    : loop_(loop),
+      options_(options),
+      shared_(std::move(shared)),
+      sessions_(std::make_shared<net::TlsSessions>()),
+      addresses_(loop, options.host, options.port) {}
 
 Endpoint::~Endpoint() = default;
 
@@ -70,11 +67,13 @@ std::unique_ptr<UpstreamConnection> Endpoint::take(Check check) {
   return nullptr;
 }
 
-void Endpoint::give_back(std::unique_ptr<UpstreamConnection> connection, std::chrono::milliseconds keep_alive,
-                         std::size_t most) {
-  if (retired_ || most == 0) return;
+void Endpoint::give_back(std::unique_ptr<UpstreamConnection> connection, const ClusterOptions& options) {
+  const std::size_t most = options.idle_connections;
+  const std::size_t requests = options.requests_per_connection;
+  if (retired_ || most == 0 || (requests != 0 && connection->served() + 1 >= requests)) return;
   if (idle_.size() >= most) idle_.erase(idle_.begin());
-  connection->rest(keep_alive.count() > 0 ? loop_.now_ms() + keep_alive.count() : 0);
+  const std::int64_t keep_ms = options.keep_alive.count();
+  connection->rest(keep_ms > 0 ? loop_.now_ms() + keep_ms : 0);
   idle_.push_back(std::move(connection));
   count_idle();
 }

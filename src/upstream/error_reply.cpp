@@ -29,6 +29,14 @@ Meaning meaning_of(ForwardError error, const error_code& body_error) noexcept {
       return {502, "http_response_incomplete", "the backend closed the connection"};
     case ForwardError::body_refused:
       return {http::status_of_body_error(body_error), "http_request_error", "the request body was refused"};
+    case ForwardError::tls_failed:
+      return {502, "tls_protocol_error", "the backend could not be reached safely"};
+    case ForwardError::queue_full:
+      return {503, "connection_limit_reached", "the backend takes no more requests at a time"};
+    case ForwardError::queue_timeout:
+      return {503, "connection_limit_reached", "the backend was busy for too long"};
+    case ForwardError::unwanted_status:
+      return {502, "http_response_incomplete", "the backend failed"};
     case ForwardError::none:
     case ForwardError::client_gone:
       break;
@@ -45,6 +53,8 @@ ErrorReply::ErrorReply(ForwardError error, const error_code& body_error, std::st
   field_lines = "Proxy-Status: weir; error=";
   field_lines += meaning.proxy_status;
   field_lines += "\r\n";
+  const bool busy = error == ForwardError::queue_full || error == ForwardError::queue_timeout;
+  if (busy) field_lines += "Retry-After: 1\r\n";
   field_lines += more_fields;
   body = http::problem_body(status, meaning.detail);
 }

@@ -4,10 +4,15 @@
 #include <algorithm>
 
 #include "upstream/cluster.hpp"
+#include "upstream/shared_cluster.hpp"
 
 namespace weir::upstream {
 
-Forwarders::Forwarders(net::EventLoop& loop) : loop_(loop) {}
+Forwarders::Forwarders(net::EventLoop& loop, std::shared_ptr<SharedClusters> shared)
+    : loop_(loop), shared_(std::move(shared)) {}
+
+Forwarders::Forwarders(net::EventLoop& loop)
+    : Forwarders(loop, std::make_shared<SharedClusters>(loop.clock())) {}
 
 Forwarders::~Forwarders() {
   stop();
@@ -20,7 +25,7 @@ void Forwarders::update(const std::vector<ClusterOptions>& clusters) {
     const auto same = std::find_if(clusters_.begin(), clusters_.end(),
                                    [&options](const auto& one) { return one->name() == options.name; });
     if (same == clusters_.end()) {
-      next.push_back(std::make_shared<Cluster>(loop_, options));
+      next.push_back(std::make_shared<Cluster>(loop_, options, shared_->cluster(options)));
       continue;
     }
     (*same)->update(options);
@@ -51,6 +56,12 @@ void Forwarders::each_endpoint(const std::function<void(std::string_view cluster
     for (const auto& endpoint : cluster->endpoints())
       visit(cluster->name(), endpoint->name(), endpoint->stats());
   }
+}
+
+void Forwarders::each_cluster(
+    const std::function<void(std::string_view cluster, const ClusterStats& stats)>& visit) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& cluster : clusters_) visit(cluster->name(), cluster->stats());
 }
 
 }  // namespace weir::upstream

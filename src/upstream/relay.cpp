@@ -5,6 +5,7 @@
 
 #include "base/stopwatch.hpp"
 #include "http/chunk_encoder.hpp"
+#include "upstream/trailers.hpp"
 #include "upstream/upgrade.hpp"
 #include "weir/http/error.hpp"
 
@@ -31,13 +32,14 @@ Relay::Relay(net::EventLoop& loop)
       total_timer_(loop.wheel(), [](void* self) { static_cast<Relay*>(self)->on_total_timer(); }, this) {}
 
 void Relay::begin(http::Exchange& exchange, const ForwardPlan& plan, const ClusterOptions& options,
-                  std::string_view endpoint_name) {
+                  std::string_view fallback_host) {
   exchange_ = &exchange;
   plan_ = &plan;
   options_ = &options;
   upgrade_ = wanted_upgrade(exchange.request(), options.upgrades);
-  append_request_head(out_, exchange.request(), plan, {endpoint_name, upgrade_});
-  if (options.total_timeout.count() > 0) total_timer_.arm(loop_.now_ms() + options.total_timeout.count());
+  append_request_head(out_, exchange.request(), plan, {fallback_host, upgrade_});
+  const auto total = plan.terms == Terms::core ? options.core_total_timeout : options.total_timeout;
+  if (total.count() > 0) total_timer_.arm(loop_.now_ms() + total.count());
   on_body_piece(exchange.take_buffered_body());
   exchange.set_canceller({[](void* self) { static_cast<Relay*>(self)->on_client_gone(); }, this});
 }
@@ -49,10 +51,13 @@ void Relay::end() noexcept {
   plan_ = nullptr;
   options_ = nullptr;
   stream_ = nullptr;
+  waiter_ = nullptr;
+  judge_ = {};
   shrink(out_, kKeptBytes);
   shrink(partial_, kKeptBytes);
   interim_.clear();
   fields_.clear();
+  trailers_.clear();
   upgrade_ = {};
   out_sent_ = 0;
   parser_.reset();
@@ -168,6 +173,9 @@ void Relay::take_response_bytes(char* data, std::size_t size) {
     used += parser_.head_end();
     parser_.reset();
     if (head_.status >= 200) {
+      if (judge_.call != nullptr && may_repeat() && judge_.call(judge_.context, head_.status)) {
+        return fail(ForwardError::unwanted_status);
+      }
       start_response();
       return take_body(data + used, size - used);
     }
@@ -209,6 +217,8 @@ void Relay::start_response() {
   take_head();
   http::Framing framing = head_.framing;
   body_ = http::BodyReader(head_.bodiless ? http::Framing() : framing);
+  trailers_.clear();
+  body_.collect_trailers(&trailers_);
   exchange_->start_response(head_.status, head_.reason, fields_, framing);
   // A refusal, or an upstream about to hang up, wants no more of the body.
   if (!upload_done_ && (head_.status >= 300 || !head_.keep_alive)) upload_stopped_ = true;
@@ -221,7 +231,10 @@ void Relay::take_body(char* data, std::size_t size) {
   if (!body_.done()) return;
   stray_bytes_ = piece.consumed < size;
   response_done_ = true;
-  exchange_->finish_body();
+  if (trailers_.empty()) return exchange_->finish_body();
+  std::string listed;
+  append_trailers(listed, trailers_, options_->trailers);
+  exchange_->finish_body(listed);
 }
 
 void Relay::write_request() {
@@ -260,7 +273,11 @@ void Relay::on_body_piece(const Result<std::string_view>& piece) {
   }
   if (!exchange_->body_complete() || upload_done_) return;
   upload_done_ = true;
-  if (chunked) out_ += http::kLastChunk;
+  if (!chunked) return;
+  trailers_.clear();
+  append_trailers(trailers_, exchange_->request_trailers(), options_->trailers);
+  http::append_last_chunk(out_, trailers_);
+  trailers_.clear();
 }
 
 void Relay::on_wake(Wake wake) noexcept {
@@ -308,6 +325,7 @@ void Relay::on_total_timer() {
 // the call returns: nothing is touched after it.
 void Relay::cancel() {
   canceled_ = true;
+  if (waiter_ != nullptr) return waiter_->wake(Wake::canceled);
   if (stream_ == nullptr) return;
   const bool waits_here = stream_->waiting();
   http::Exchange* exchange = exchange_;
@@ -316,7 +334,9 @@ void Relay::cancel() {
 }
 
 bool Relay::may_repeat() const noexcept {
-  if (answered_ || canceled_ || !replayable_ || error_ != ForwardError::reset) return false;
+  const std::int64_t total = total_timer_.deadline_ms();
+  const bool late = total != 0 && loop_.now_ms() >= total;
+  if (head_done_ || canceled_ || late || !replayable_) return false;
   return !wrote_ || is_idempotent();
 }
 
@@ -331,8 +351,11 @@ void Relay::rewind() noexcept {
   error_ = ForwardError::none;
   out_sent_ = 0;
   sent_us_ = sent_ms_ = 0;
-  wrote_ = upload_stopped_ = false;
+  wrote_ = answered_ = upload_stopped_ = unparsed_ = false;
+  partial_.clear();
+  parser_.reset();
   stream_ = nullptr;
+  judge_ = {};
 }
 
 bool Relay::connection_is_clean() const noexcept {

@@ -29,11 +29,21 @@ class Relay {
   // Takes over an exchange: builds the request's first bytes (head, and the body that has arrived) and
   // watches the client. All arguments outlive end().
   void begin(http::Exchange& exchange, const ForwardPlan& plan, const ClusterOptions& options,
-             std::string_view endpoint_name);
+             std::string_view fallback_host);
   void end() noexcept;
 
   // The stream that waits for this relay's upstream are made on: canceled when the client leaves.
   void use(net::Stream* stream) noexcept { stream_ = stream; }
+
+  // A wait of this relay's that is not on the stream, canceled likewise; nullptr when it is over.
+  void use_waiter(net::Waiter* waiter) noexcept { waiter_ = waiter; }
+  // Asked about a final status before anything of the answer is passed on: true ends the attempt with
+  // `unwanted_status`. Only where may_repeat().
+  struct StatusJudge {
+    bool (*call)(void* context, int status) = nullptr;
+    void* context = nullptr;
+  };
+  void judge_status(StatusJudge judge) noexcept { judge_ = judge; }
 
   // Sends the request and passes the answer on, to its end. `none`: the client has the whole answer.
   boost::asio::awaitable<ForwardError> run();
@@ -43,8 +53,9 @@ class Relay {
   ForwardError why_canceled() const noexcept;
   void cancel();  // the gateway stops
 
-  // After an attempt failed before its first response byte: may the same bytes be sent again? They may if
-  // none left, or if all that was consumed of the request is still here and its method is idempotent.
+  // After an attempt failed before anything of its answer was passed on: may the same bytes be sent again?
+  // They may if none left, or if all that was consumed of the request is still here and its method is
+  // idempotent.
   bool may_repeat() const noexcept;
   void rewind() noexcept;
   bool is_idempotent() const noexcept;
@@ -52,6 +63,9 @@ class Relay {
   // After `none`: the connection can serve another request.
   bool connection_is_clean() const noexcept;
 
+  bool canceled() const noexcept { return canceled_; }
+  bool answered() const noexcept { return answered_; }  // a byte of the answer came
+  bool in_tunnel() const noexcept { return switched_; }
   ForwardError error() const noexcept { return error_; }
   const error_code& body_error() const noexcept { return body_error_; }
   int upstream_status() const noexcept { return head_done_ ? head_.status : 0; }
@@ -85,6 +99,8 @@ class Relay {
   const ForwardPlan* plan_ = nullptr;
   const ClusterOptions* options_ = nullptr;
   net::Stream* stream_ = nullptr;
+  net::Waiter* waiter_ = nullptr;
+  StatusJudge judge_;
   net::Timer total_timer_;
 
   std::string out_;  // to the upstream
@@ -92,6 +108,7 @@ class Relay {
   std::string partial_;  // of a response head that came in pieces
   std::string interim_;
   std::string fields_;
+  std::string trailers_;      // of the answer, as they came
   std::string_view upgrade_;  // the protocol that was asked for, "" if none
   http::ResponseParser parser_;
   http::ResponseHead head_;

@@ -19,7 +19,8 @@ class UpstreamConnection {
   UpstreamConnection& operator=(const UpstreamConnection&) = delete;
 
   net::Stream& stream() noexcept { return *stream_; }
-  bool reused() const noexcept { return reused_; }
+  bool reused() const noexcept { return served_ > 0; }
+  std::size_t served() const noexcept { return served_; }  // requests before this one
 
   // Idle: whatever happens on the socket, or the deadline, ends it.
   void rest(std::int64_t deadline_ms);
@@ -31,7 +32,7 @@ class UpstreamConnection {
   Endpoint& endpoint_;
   std::unique_ptr<net::Stream> stream_;
   net::Timer idle_timer_;
-  bool reused_ = false;
+  std::size_t served_ = 0;
 };
 
 }  // namespace weir::upstream

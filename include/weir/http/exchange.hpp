@@ -59,6 +59,9 @@ class Exchange {
   // Errors (weir/http/error.hpp): client gone, framing broken, body above its limit, idle time over,
   // interrupted.
   virtual boost::asio::awaitable<Result<std::string_view>> read_body() = 0;
+  // Trailer lines of the body ("Name: value\r\n"), as they came, checked for syntax only; once
+  // body_complete(). Never part of request().fields.
+  virtual std::string_view request_trailers() const noexcept { return {}; }
   // Makes a waiting read_body() return Error::interrupted, now; without one, nothing happens. For a forwarder
   // that sees an early answer while it waits for the client's body.
   virtual void interrupt_body() {}
@@ -77,8 +80,10 @@ class Exchange {
                               Framing body) = 0;
   // Buffers body bytes (chunk-encoding them if the client gets chunks). Copies; never waits.
   virtual void append_body(std::string_view bytes) = 0;
-  // Marks the end of the body (last chunk). The next flush completes the response.
-  virtual void finish_body() = 0;
+  // Marks the end of the body (last chunk). The next flush completes the response. `trailers` (complete lines)
+  // go along where the client can get them, and are dropped elsewhere.
+  virtual void finish_body(std::string_view trailers) = 0;
+  void finish_body() { finish_body({}); }
   // Sends everything buffered: one non-blocking send, waiting only if the client reads slowly.
   virtual boost::asio::awaitable<Result<void>> flush() = 0;
   // The same as far as it goes without waiting: true if everything is sent, false if flush() has to wait for

@@ -1,43 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A named pool of backends, as configured; and how one request is forwarded to it.
+// How one request is forwarded to a named pool of backends.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "weir/http/exchange.hpp"
 #include "weir/http/field_names.hpp"
+#include "weir/upstream/options.hpp"
 
 namespace weir::upstream {
-
-enum class Balance : std::uint8_t { least_request, round_robin };
-
-struct EndpointOptions {
-  std::string host;  // literal address or DNS name
-  std::uint16_t port = 0;
-  bool operator==(const EndpointOptions&) const = default;
-};
-
-// A zero duration means: no limit.
-struct ClusterOptions {
-  std::string name;
-  std::vector<EndpointOptions> endpoints;
-  Balance balance = Balance::least_request;
-  std::chrono::milliseconds connect_timeout{1000};
-  std::chrono::milliseconds response_timeout{
-      30000};                                     // from the request's last byte to the response head: 504
-  std::chrono::milliseconds idle_timeout{60000};  // no body byte from the upstream for that long
-  std::chrono::milliseconds total_timeout{0};
-  std::chrono::milliseconds keep_alive{50000};  // pooled connections are closed when idle that long
-  std::size_t idle_connections = 256;           // kept per endpoint and worker
-  // Protocols that a client may switch to (Upgrade), lower case. Never h2c: that would be HTTP nobody checks.
-  std::vector<std::string> upgrades{"websocket"};
-  bool operator==(const ClusterOptions&) const = default;
-};
 
 enum class ForwardError : std::uint8_t {
   none,
@@ -47,9 +21,17 @@ enum class ForwardError : std::uint8_t {
   response_timeout,  // 504
   bad_response,      // 502: broken framing or syntax
   reset,             // 502: closed before a response, or in the middle of one
+  tls_failed,        // 502: no handshake, or a certificate that is not trusted
   client_gone,
-  body_refused,  // the client's body broke a rule (the exchange's error was answered)
+  body_refused,     // the client's body broke a rule (the exchange's error was answered)
+  queue_full,       // 503: every endpoint has max_connections, and as many wait as may
+  queue_timeout,    // 503: waited for a connection as long as allowed
+  unwanted_status,  // an answer that is thrown away because the request is tried again; never a result
 };
+inline constexpr std::size_t kForwardErrors = 13;
+
+// Which of a cluster's terms hold: those of routes of criticality core are stricter.
+enum class Terms : std::uint8_t { ordinary, core };
 
 struct ForwardResult {
   ForwardError error = ForwardError::none;
@@ -73,6 +55,8 @@ struct ForwardPlan {
   const http::FieldNames* remove_request_fields = nullptr;
   // Upstream fields that must not reach the client (upstream_fields: strip), lower case.
   const http::FieldNames* remove_response_fields = nullptr;
+  std::uint64_t balance_key = 0;  // of Balance::hash
+  Terms terms = Terms::ordinary;
   std::string_view cost_response_field;  // read the true cost from it (lower case), strip it; empty: none
 };
 
