@@ -53,6 +53,7 @@ awaitable<void> Connection::run(std::unique_ptr<Connection> self) {
     const bool open = co_await self->open_up();
     if (!open) co_return;
   }
+  self->opened_ = true;
   for (Step step = self->next_step();; step = self->next_step()) {
     if (step == Step::wait) {
       const std::int64_t until = self->wait_deadline();

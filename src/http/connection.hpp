@@ -34,6 +34,9 @@ class Connection {
 
   void look_again() { stream_->nudge(); }  // an idle connection judges its deadline anew (drain)
   void kill();
+  // Between requests, with nothing of the next one here: it may be closed at any time (RFC 9112 9.5).
+  bool rests() const noexcept { return opened_ && exchange_ == nullptr && stream_->waiting(); }
+  std::int64_t since_ms() const noexcept { return since_ms_; }  // idle since, or a head under way since
 
  private:
   friend class Server;  // keeps the list
@@ -67,6 +70,7 @@ class Connection {
   int exchanges_in_turn_ = 0;
   bool killed_ = false;
   bool awaits_proxy_header_ = false;
+  bool opened_ = false;  // what stands before the first request is over
   Connection* next_ = nullptr;
   Connection** slot_ = nullptr;
 };

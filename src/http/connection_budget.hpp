@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many client connections the process may hold, in all and per client address. Shared by all workers;
-// thread-safe.
+// How many client connections the process may hold, in all and per client address. An IPv6 client is its /64:
+// it has all addresses of that network for the asking. Shared by all workers; thread-safe.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <boost/asio/ip/address.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -23,12 +24,15 @@ class ConnectionBudget {
   std::int64_t open() const noexcept { return open_.load(std::memory_order_relaxed); }
 
  private:
-  struct AddressHash {
-    std::size_t operator()(const boost::asio::ip::address& address) const noexcept;
+  using Client = std::array<unsigned char, 8>;  // an IPv6 network, or an IPv4 address in a place that is none
+  struct ClientHash {
+    std::size_t operator()(const Client& client) const noexcept;
   };
+  static Client client_of(const boost::asio::ip::address& address) noexcept;
+
   std::atomic<std::int64_t> open_{0};
   std::mutex mutex_;
-  boost::unordered_flat_map<boost::asio::ip::address, std::uint32_t, AddressHash> by_address_;
+  boost::unordered_flat_map<Client, std::uint32_t, ClientHash> by_client_;
 };
 
 }  // namespace weir::http

@@ -13,7 +13,9 @@
 namespace weir::http {
 namespace {
 
-constexpr std::int64_t kRetryMs = 50;        // how soon a paused worker tries to accept again
+constexpr std::int64_t kRetryMs = 50;  // how soon a paused worker tries to accept again
+constexpr std::size_t kShedAtOnce = 64;
+constexpr std::int64_t kLeastIdleMs = 1000;  // a connection that idles for less is not closed to make room
 constexpr std::int64_t kIdleDrainMs = 1000;  // what an idle connection is given to send one more request
 
 }  // namespace
@@ -75,7 +77,8 @@ void Server::accept_from(net::ListeningSocket& socket) {
   const ListenerOptions* const listener = options_of(socket);
   while (!paused_) {
     // At the cap clients wait in the kernel's queue rather than being turned away.
-    if (budget_->open() >= static_cast<std::int64_t>(options_->connections)) return pause_accepting();
+    const bool full = budget_->open() >= static_cast<std::int64_t>(options_->connections);
+    if (full && !shed_idle()) return pause_accepting();
     net::PeerAddress peer;
     const auto descriptor = socket.accept(peer);
     if (!descriptor && net::would_block(descriptor.error())) return;
@@ -117,6 +120,29 @@ void Server::forget(Connection& connection) noexcept {
   }
   budget_->give_back(connection.peer_.address);
   stats_.open_connections.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// Those that idle the longest make room for clients that have something to ask. False: there are none.
+bool Server::shed_idle() noexcept {
+  const std::int64_t latest = loop_.now_ms() - kLeastIdleMs;
+  const auto idles_longer = [](const Connection* a, const Connection* b) {
+    return a->since_ms() < b->since_ms();
+  };
+  std::array<Connection*, kShedAtOnce> longest;  // a heap, the one that idles least on top
+  std::size_t count = 0;
+  for (Connection* one = first_; one != nullptr; one = one->next_) {
+    if (!one->rests() || one->since_ms() > latest) continue;
+    if (count == kShedAtOnce) {
+      if (!idles_longer(one, longest[0])) continue;
+      std::pop_heap(longest.begin(), longest.end(), idles_longer);
+      --count;
+    }
+    longest[count++] = one;
+    std::push_heap(longest.begin(), longest.begin() + static_cast<std::ptrdiff_t>(count), idles_longer);
+  }
+  add_own(stats_.shed, count);
+  for (std::size_t n = 0; n < count; ++n) longest[n]->kill();
+  return count > 0;
 }
 
 void Server::pause_accepting() noexcept {

@@ -45,6 +45,7 @@ std::string_view proxy_fault_name(ProxyFault fault) noexcept;
 struct ServerStats {
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> rejected{0};  // closed at once: above the cap of their address
+  std::atomic<std::uint64_t> shed{0};      // closed between requests at the cap, to make room
   std::atomic<std::uint64_t> pauses{0};    // times accepting stopped: at the cap, or out of descriptors
   std::atomic<std::int64_t> open_connections{0};
   std::atomic<std::int64_t> in_flight{0};     // exchanges between head and last byte
@@ -97,6 +98,7 @@ class Server {
   void accept_from(net::ListeningSocket& socket);
   const ListenerOptions* options_of(const net::ListeningSocket& socket) const noexcept;
   void adopt(int descriptor, const net::PeerAddress& peer, const ListenerOptions* listener);
+  bool shed_idle() noexcept;
   void pause_accepting() noexcept;
   void resume_accepting();
   void forget(Connection& connection) noexcept;

@@ -250,15 +250,34 @@ TEST_F(ServerTest, AcceptingPausesAtTheCapAndGoesOnBelowIt) {
   auto one = std::make_unique<RawClient>(worker_->port());
   RawClient two(worker_->port());
   for (RawClient* client : {one.get(), &two}) {
-    ASSERT_TRUE(client->send(kGet));
-    EXPECT_EQ(client->read().status, 200);
+    ASSERT_TRUE(client->send("GET / HTTP/1.1\r\nHost:"));  // under way, so not idle
   }
+  ASSERT_TRUE(test::eventually([&] { return worker_->server().stats().open_connections == 2; }));
   RawClient three(worker_->port());
   ASSERT_TRUE(three.send(kGet));
   EXPECT_TRUE(three.quiet_for(200));
   one.reset();
   EXPECT_EQ(three.read().status, 200);
   EXPECT_GE(worker_->server().stats().pauses, 1u);
+  EXPECT_EQ(worker_->server().stats().shed, 0u);
+}
+
+TEST_F(ServerTest, AtTheCapTheLongestIdleMakesRoom) {
+  ServerOptions options;
+  options.connections = 2;
+  start(options);
+  RawClient oldest(worker_->port());
+  RawClient busy(worker_->port());
+  ASSERT_TRUE(oldest.send(kGet));
+  EXPECT_EQ(oldest.read().status, 200);
+  ASSERT_TRUE(busy.send("GET /hang HTTP/1.1\r\nHost: a\r\n\r\n"));
+  ASSERT_TRUE(test::eventually([&] { return worker_->server().stats().in_flight == 1; }));
+  RawClient late(worker_->port());
+  ASSERT_TRUE(late.send(kGet));
+  EXPECT_EQ(late.read().status, 200);
+  EXPECT_TRUE(oldest.closed_within(3000));
+  EXPECT_EQ(worker_->server().stats().shed, 1u);
+  EXPECT_EQ(worker_->server().stats().in_flight, 1);
 }
 
 TEST_F(ServerTest, RunningOutOfDescriptorsOnlyDelaysAccepting) {
@@ -321,6 +340,22 @@ TEST_F(ServerTest, OneAddressHasItsOwnCap) {
   RawClient two(worker_->port());
   EXPECT_TRUE(two.closed_within(3000));
   EXPECT_EQ(worker_->server().stats().rejected, 1u);
+}
+
+TEST(ConnectionBudget, AnIpv6ClientIsItsNetworkAndAMappedAddressItself) {
+  using boost::asio::ip::make_address;
+  using Verdict = ConnectionBudget::Verdict;
+  ConnectionBudget budget;
+  const auto take = [&budget](const char* address) { return budget.take(make_address(address), 100, 1); };
+  EXPECT_EQ(take("2001:db8:0:1::1"), Verdict::granted);
+  EXPECT_EQ(take("2001:db8:0:1:ffff::2"), Verdict::address_full);
+  EXPECT_EQ(take("2001:db8:0:2::1"), Verdict::granted);
+  EXPECT_EQ(take("192.0.2.1"), Verdict::granted);
+  EXPECT_EQ(take("::ffff:192.0.2.1"), Verdict::address_full);
+  EXPECT_EQ(take("192.0.2.2"), Verdict::granted);
+  budget.give_back(make_address("2001:db8:0:1::9"));
+  EXPECT_EQ(take("2001:db8:0:1::1"), Verdict::granted);
+  EXPECT_EQ(budget.open(), 4);
 }
 
 TEST_F(ServerTest, DrainFinishesWhatRunsAndClosesWhatIsIdle) {
