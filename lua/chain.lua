@@ -7,7 +7,8 @@
 
 local call, unpack = redis.call, unpack
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
-local format, match, sub, rep, gsub = string.format, string.match, string.sub, string.rep, string.gsub
+local format, match, gmatch, sub, rep, gsub =
+  string.format, string.match, string.gmatch, string.sub, string.rep, string.gsub
 
 local NEVER = -1
 local HEAD = 2
@@ -99,19 +100,16 @@ end
 
 -- What earlier leases used and what they leave unused is known before anything is judged.
 local function report(c)
-  local more, least, share, life, back, back_at, used, used_at, also, also_at =
-    match(c.lease, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
-  c.more, c.least, c.share, c.life = tonumber(more), tonumber(least), tonumber(share), tonumber(life)
-  back, back_at = tonumber(back), tonumber(back_at)
-  local lent = c.rules.lent
-  if lent then
-    lent(c, -back, back_at)
-    lent(c, -tonumber(used), tonumber(used_at))
-    lent(c, -tonumber(also), tonumber(also_at))
-  end
-  if back > 0 then
-    c.rules.adjust(c, back_at, -back)
-    c.repair = true
+  local n = {}
+  for number in gmatch(c.lease, '%d+') do n[#n + 1] = tonumber(number) end
+  c.more, c.least, c.share, c.life = n[1], n[2], n[3], n[4]
+  for k = 5, 11, 2 do
+    local count, at = n[k], n[k + 1]
+    if c.rules.lent then c.rules.lent(c, -count, at) end
+    if k < 9 and count > 0 then
+      c.rules.adjust(c, at, -count)
+      c.repair = true
+    end
   end
 end
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `store`: where counters live. The URL is taken apart here and never shown: it may carry a password.
+#include <charconv>
+#include <cmath>
+
 #include "config/parse.hpp"
 
 namespace weir::config {
@@ -69,19 +72,34 @@ void read_password(Section& section, const std::string& weir_file, StoreOptions&
   read_secret_file(section, "password_file", weir_file, store.password);
 }
 
-void read_counting(Section& section) {
-  enum class Counting : std::uint8_t { exact, automatic, leased };
+// A share from 0% to `most_permille`, in tenths of a percent at the finest.
+void read_permille(Section& section, std::string_view key, std::int64_t most_permille, std::int64_t& out) {
+  std::string text;
+  if (!section.text(key, text)) return;
+  double percent = -1;
+  const std::from_chars_result read =
+      std::from_chars(text.data(), text.data() + text.size(), percent, std::chars_format::fixed);
+  const bool whole = read.ec == std::errc{} && std::string_view(read.ptr) == "%";
+  const std::int64_t permille = whole ? std::llround(percent * 10) : -1;
+  if (permille < 0 || permille > most_permille) {
+    section.error(key, "is not a share from 0% to " + std::to_string(most_permille / 10) + '%');
+    return;
+  }
+  out = permille;
+}
+
+void read_leases(Section& section, store::LeaseOptions& lease) {
+  using store::Counting;
   static constexpr Word<Counting> words[] = {
       {"auto", Counting::automatic}, {"exact", Counting::exact}, {"leased", Counting::leased}};
-  Counting counting = Counting::exact;
-  if (!section.word("counting", counting, words)) return;
-  if (counting == Counting::leased) {
-    section.error("counting", "`leased` is not supported by this version; write exact or auto");
-  }
-  if (counting == Counting::automatic) {
-    section.context().diagnostics.note(section.at("counting"), "store.counting",
-                                       "`auto` means exact in this version: one store call per request");
-  }
+  section.word("counting", lease.counting, words);
+  const Node* const node = section.find("lease");
+  if (node == nullptr) return;
+  Section terms(*node, section.path_of("lease"), section.context());
+  terms.duration("max_age", lease.max_age, {Milliseconds{50}, Milliseconds{1000}});
+  read_permille(terms, "outstanding", 200, lease.outstanding_permille);
+  read_permille(terms, "debt", 50, lease.debt_permille);
+  terms.finish();
 }
 
 }  // namespace
@@ -104,8 +122,8 @@ void parse_store(Section& root, Document& document) {
   read_url(section, store);
   section.text("username", store.username);
   read_password(section, document.weir_file, store);
-  read_counting(section);
-  for (const std::string_view later : {"tls", "sentinel", "lease", "parent"}) {
+  read_leases(section, store.lease);
+  for (const std::string_view later : {"tls", "sentinel", "parent"}) {
     section.not_supported(later, kNone);
   }
   if (store.kind == StoreKind::memory) {

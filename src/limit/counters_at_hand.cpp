@@ -30,12 +30,12 @@ void take(Charge& charge, CounterState& state, const Look& look) {
   charge.charged = true;
 }
 
-// Gives back what the lease before left unused.
+// Gives back what earlier leases left unused.
 void take_back(const Charge& charge, CounterState& state) {
-  const Lease::Spent& back = charge.lease->back;
-  if (back.count == 0) return;
   const Algorithm& rules = algorithm(charge.policy->terms.algorithm);
-  rules.settle(state, charge.policy->terms, charge.request, back.at_ms, -back.count);
+  for (const Lease::Spent& back : charge.lease->back) {
+    if (back.count > 0) rules.settle(state, charge.policy->terms, charge.request, back.at_ms, -back.count);
+  }
 }
 
 // After the charge, or instead of one for a cost of 0: takes what the lease asks for beyond it.

@@ -31,7 +31,7 @@ class NumberText {
   std::string_view view() const { return {text_.data(), size_}; }
 
  private:
-  std::array<char, 224> text_;
+  std::array<char, 256> text_;
   std::size_t size_ = 0;
 };
 
@@ -85,10 +85,14 @@ void write_layer(const Charge& charge, std::int64_t cost, redis::ScriptArguments
 void write_lease(const limit::Lease* lease, redis::ScriptArguments& out) {
   NumberText text;
   if (lease != nullptr) {
-    for (const std::int64_t value :
-         {lease->more, lease->least, lease->permille, lease->life_ms, lease->back.count, lease->back.at_ms,
-          lease->spent[0].count, lease->spent[0].at_ms, lease->spent[1].count, lease->spent[1].at_ms})
+    for (const std::int64_t value : {lease->more, lease->least, lease->permille, lease->life_ms})
       text.add(value);
+    for (const auto* moments : {&lease->back, &lease->spent}) {
+      for (const limit::Lease::Spent& moment : *moments) {
+        text.add(moment.count);
+        text.add(moment.at_ms);
+      }
+    }
   }
   out.add(text.view());
 }

@@ -100,9 +100,9 @@ struct LeasePool::Entry {
   FleetRate fleet;
   Terms terms;
 
-  std::array<Batch, 2> batch;  // the first is spent first
-  Lease::Spent used;           // of batches that are gone
-  Lease::Spent unused;         // likewise, to be given back
+  std::array<Batch, 2> batch;          // the first is spent first
+  Lease::Spent used;                   // of batches that are gone
+  std::array<Lease::Spent, 2> unused;  // likewise, to be given back
   std::int64_t last_granted = 0;
   std::int64_t called_ms = 0;  // a lease call is under way since; 0: none
 
@@ -117,6 +117,7 @@ struct LeasePool::Entry {
   limit::Request request;  // offset and bounds of the last lease
   std::string key;
 
+  std::int64_t to_give_back() const { return unused[0].count + unused[1].count; }
   std::int64_t permits() const { return batch[0].permits + batch[1].permits; }
   bool calling(std::int64_t now_ms) const { return called_ms > 0 && now_ms - called_ms < kCallLostMs; }
   void deny(std::int64_t cost, std::int64_t retry_ms, std::int64_t now_ms) {
@@ -158,7 +159,7 @@ LeasePool::Entry& LeasePool::find_or_make(Group& group, const Hash128& id, const
       return std::pair(each.permits() > 0 || each.called_ms > 0, each.touched_ms);
     };
     entry = &*std::ranges::min_element(group.entry, {}, worth);
-    lapse(entry->permits() + entry->unused.count);
+    lapse(entry->permits() + entry->to_give_back());
     *entry = Entry();
     entry->id = id;
     entry->terms = charge.policy->terms;
@@ -178,6 +179,16 @@ void LeasePool::lapse(std::int64_t permits) {
   if (permits > 0) stats_.lapsed.fetch_add(static_cast<std::uint64_t>(permits), std::memory_order_relaxed);
 }
 
+void LeasePool::leave_unused(Entry& entry, const Lease::Spent& back) {
+  if (back.count == 0) return;
+  for (Lease::Spent& place : entry.unused) {
+    if (place.count > 0 && place.at_ms != back.at_ms) continue;
+    place = {place.count + back.count, back.at_ms};
+    return;
+  }
+  lapse(back.count);
+}
+
 // The first batch leaves; what it used and did not use is remembered for the next call.
 void LeasePool::retire(Entry& entry) {
   Batch& gone = entry.batch[0];
@@ -189,11 +200,7 @@ void LeasePool::retire(Entry& entry) {
     lapse(back.count);
     back.count = 0;
   }
-  if (back.count > 0) {
-    const bool same = entry.unused.at_ms == back.at_ms;
-    if (!same) lapse(std::min(entry.unused.count, back.count));
-    merge(entry.unused, back);
-  }
+  leave_unused(entry, back);
   entry.batch[0] = entry.batch[1];
   entry.batch[1] = Batch();
 }
@@ -273,10 +280,7 @@ void LeasePool::give_back(const Hash128& id, const Taken& taken, std::int64_t co
   }
   if (entry->used.at_ms != taken.charged_at_ms || entry->used.count < cost) return lapse(cost);
   entry->used.count -= cost;
-  const Lease::Spent back{cost, taken.charged_at_ms};
-  if (entry->unused.count > 0 && entry->unused.at_ms != back.at_ms)
-    lapse(std::min(entry->unused.count, cost));
-  merge(entry->unused, back);
+  leave_unused(*entry, {cost, taken.charged_at_ms});
 }
 
 bool LeasePool::plan(const Hash128& id, const Charge& charge, std::int64_t now_ms, Lease& lease) {
@@ -291,7 +295,7 @@ bool LeasePool::plan(const Hash128& id, const Charge& charge, std::int64_t now_m
   demand.fleet_rate = entry->fleet.value();
   demand.left_ms = tagged ? entry->tag_ends_ms - now_ms : kForever;
   lease = lease_to_ask(charge.policy->terms, options_, demand);
-  if (lease.more == 0 && entry->unused.count == 0) return false;
+  if (lease.more == 0 && entry->to_give_back() == 0) return false;
   refresh(*entry, now_ms);
   lease.back = std::exchange(entry->unused, {});
   lease.spent[0] = std::exchange(entry->used, {});
@@ -356,6 +360,13 @@ std::int64_t LeasePool::book(const Hash128& id, const Charge& answered, const Ti
   return batch.ends_ms;
 }
 
+void LeasePool::doubt_denial(const Hash128& id) {
+  Group& group = group_of(id);
+  const std::lock_guard lock(group.mutex);
+  Entry* const entry = find(group, id);
+  if (entry != nullptr) entry->denied_until_ms = 0;
+}
+
 LeasePool::Over LeasePool::over(const Hash128& id, std::int64_t now_ms) {
   constexpr std::int64_t kQuietMs = 150;  // a key that is still asked for takes it along with its next call
   Over result;
@@ -366,17 +377,17 @@ LeasePool::Over LeasePool::over(const Hash128& id, std::int64_t now_ms) {
   refresh(*entry, now_ms);
   if (entry->permits() > 0) {
     result.look_again_ms = std::max(entry->batch[0].ends_ms, entry->batch[1].ends_ms);
-  } else if (entry->unused.count > 0 && (entry->calling(now_ms) || now_ms - entry->touched_ms < kQuietMs)) {
+  } else if (entry->to_give_back() > 0 && (entry->calling(now_ms) || now_ms - entry->touched_ms < kQuietMs)) {
     result.look_again_ms = now_ms + kQuietMs;
-  } else if (entry->unused.count > 0) {
+  } else if (entry->to_give_back() > 0) {
     LeaseReturn& give_back = result.give_back.emplace();
     give_back.key = entry->key;
     give_back.terms = entry->terms;
     give_back.request = entry->request;
+    const std::int64_t unused = entry->to_give_back();
     give_back.lease.back = std::exchange(entry->unused, {});
     give_back.lease.spent[0] = std::exchange(entry->used, {});
-    stats_.returned.fetch_add(static_cast<std::uint64_t>(give_back.lease.back.count),
-                              std::memory_order_relaxed);
+    stats_.returned.fetch_add(static_cast<std::uint64_t>(unused), std::memory_order_relaxed);
   }
   return result;
 }
@@ -387,17 +398,14 @@ std::vector<LeaseReturn> LeasePool::close() {
   for (std::size_t n = 0; n < groups_count_; ++n) {
     const std::lock_guard lock(groups_[n].mutex);
     for (Entry& entry : groups_[n].entry) {
-      for (const Batch& batch : entry.batch) {
-        if (batch.permits == 0) continue;
-        all.push_back({entry.key, entry.terms, entry.request, {}});
-        all.back().lease.back = {batch.permits, batch.charged_at_ms};
-        stats_.returned.fetch_add(static_cast<std::uint64_t>(batch.permits), std::memory_order_relaxed);
-      }
-      if (entry.unused.count > 0) {
-        all.push_back({entry.key, entry.terms, entry.request, {}});
-        all.back().lease.back = std::exchange(entry.unused, {});
-      }
+      for (const Batch& batch : entry.batch) leave_unused(entry, {batch.permits, batch.charged_at_ms});
       entry.batch = {};
+      const std::int64_t unused = entry.to_give_back();
+      if (unused == 0) continue;
+      LeaseReturn& give_back = all.emplace_back(LeaseReturn{entry.key, entry.terms, entry.request, {}});
+      give_back.lease.back = std::exchange(entry.unused, {});
+      give_back.lease.spent[0] = std::exchange(entry.used, {});
+      stats_.returned.fetch_add(static_cast<std::uint64_t>(unused), std::memory_order_relaxed);
     }
   }
   return all;

@@ -82,6 +82,9 @@ class LeasePool {
   // brought end; 0: it brought none.
   std::int64_t book(const Hash128& id, const limit::Charge& answered, const Times& times);
 
+  // Permits came back: what was known of a refusal is over.
+  void doubt_denial(const Hash128& id);
+
   // A look at leases that should be over: what is to be given back now, or when to look again (0: never).
   struct Over {
     std::optional<LeaseReturn> give_back;
@@ -108,6 +111,7 @@ class LeasePool {
   Entry* find(Group& group, const Hash128& id) const noexcept;
   Entry& find_or_make(Group& group, const Hash128& id, const limit::Charge& charge, std::int64_t now_ms);
   void retire(Entry& entry);
+  void leave_unused(Entry& entry, const limit::Lease::Spent& back);
   void refresh(Entry& entry, std::int64_t now_ms);
   void lapse(std::int64_t permits);
 

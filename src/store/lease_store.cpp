@@ -268,6 +268,7 @@ void LeaseStore::send_back(LeaseReturn give_back, const Hash128& id) {
 }
 
 void LeaseStore::spawn(std::unique_ptr<Errand> errand) {
+  errands_.fetch_add(1);
   boost::asio::co_spawn(executor_, run(std::move(errand)), boost::asio::detached);
 }
 
@@ -277,6 +278,7 @@ boost::asio::awaitable<void> LeaseStore::run(std::unique_ptr<Errand> errand) {
   if (!below_.decide_now(set)) co_await below_.decide(set);
   if (set.store_error) set.charge[0].answered = Answered::local;
   book(errand->id, set.charge[0], sent_ms);
+  errands_.fetch_sub(1);
 }
 
 void LeaseStore::watch(std::int64_t due_ms, const Hash128& id) {
@@ -325,6 +327,10 @@ boost::asio::awaitable<void> LeaseStore::peek(ChargeSet& set) {
 
 void LeaseStore::settle(const ChargeSet& set, std::int64_t delta) {
   below_.settle(set, delta);
+  if (delta >= 0) return;
+  for (const Charge& charge : set.charges()) {
+    if (charge.charged) pool_.doubt_denial(pool_.id_of(charge.key));
+  }
 }
 
 void LeaseStore::release(const ChargeSet& set) {

@@ -40,11 +40,22 @@ INSTANTIATE_TEST_SUITE_P(
                  "listen[1].address: is listened on twice"},
         WeirCase{"listen: [{address: \"127.0.0.1:9901\"}]",
                  "admin.address: is one of the addresses under listen"},
-        WeirCase{"listen: [{address: \"127.0.0.1:80\", tls: {certificate: x}}]",
-                 "listen[0].tls: is not supported by this version; leave the key out or write none"},
-        WeirCase{
-            "listen: [{address: \"127.0.0.1:80\", proxy_protocol: true}]",
-            "listen[0].proxy_protocol: is not supported by this version; leave the key out or write false"},
+        WeirCase{"listen: [{address: \"127.0.0.1:80\", tls: {}}]",
+                 "listen[0].tls.certificate: is missing; write the name of a PEM file"},
+        WeirCase{"listen: [{address: \"127.0.0.1:80\", tls: {certificate: x.pem, key: y.key}}]",
+                 "listen[0].tls.certificate: cannot read "},
+        WeirCase{"listen: [{address: \"127.0.0.1:80\", tls: {certificat: x.pem}}]",
+                 "listen[0].tls.certificat: unknown key; did you mean `certificate`?"},
+        WeirCase{"listen: [{address: \"127.0.0.1:80\", tls: {client_certificate: always}}]",
+                 "listen[0].tls.client_certificate: `always` is not one of required or optional"},
+        WeirCase{"listen: [{address: \"127.0.0.1:80\", tls: {client_certificate: required}}]",
+                 "listen[0].tls.client_certificate: needs client_ca"},
+        WeirCase{"listen: [{address: \"127.0.0.1:80\", tls: {min_version: 1.1}}]",
+                 "listen[0].tls.min_version: `1.1` is not one of 1.2 or 1.3"},
+        WeirCase{"listen: [{address: \"127.0.0.1:80\", tls: {certificates: x}}]",
+                 "listen[0].tls.certificates: needs a list such as"},
+        WeirCase{"listen: [{address: \"127.0.0.1:80\", proxy_protocol: true}]",
+                 "listen: has proxy_protocol, but trusted_proxies is empty: nobody could connect"},
         WeirCase{"admin: {address: \"0.0.0.0:9901\"}",
                  "admin.address: is beyond loopback and there is no token_file"},
         WeirCase{"trusted_proxies: [10.0.0.0/40]", "trusted_proxies: `10.0.0.0/40` is not an address block"},
@@ -76,7 +87,9 @@ INSTANTIATE_TEST_SUITE_P(
             "identity: {caller: {from: [{jwt: azp}]}}",
             "weir.yaml:3:12: identity.caller.from: asks for a token's claim, but auth.jwt names no keys"},
         WeirCase{"identity: {caller: {from: [{client_certificate: subject}]}}",
-                 "identity.caller.from[0].client_certificate: is not supported by this version"},
+                 "identity.caller.from: asks for a client certificate, but no listen.tls has client_ca"},
+        WeirCase{"identity: {caller: {from: [{client_certificate: san_dn}]}}",
+                 "`san_dn` is no part of a certificate; did you mean `san_dns`?"},
         WeirCase{"identity: {caller: {from: [{heade: X}]}}", "heade: unknown key; did you mean `header`?"},
         WeirCase{"identity: {caller: {from: [{header: X, trust: all}]}}",
                  "`all` is not one of anyone or proxies"},
@@ -126,24 +139,26 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Store, WeirFault,
-    testing::Values(WeirCase{"store: {kind: redsi}",
-                             "store.kind: `redsi` is not one of memory or redis; did you mean `redis`?"},
-                    WeirCase{"store: {kind: redis}", "store.url: is missing; kind: redis needs one"},
-                    WeirCase{"store: {kind: redis, url: \"http://x\"}", "store.url: is not a store URL"},
-                    WeirCase{"store: {kind: redis, url: \"rediss://x\"}",
-                             "store.url: TLS to the store is not supported by this version"},
-                    WeirCase{"store: {url: \"redis://x\"}", "store.url: is for kind: redis"},
-                    WeirCase{"store: {kind: redis, url: \"redis://h\", counting: leased}",
-                             "`leased` is not supported by this version"},
-                    WeirCase{"store: {kind: redis, url: \"redis://h\", lease: {max_age: 1s}}",
-                             "store.lease: is not supported by this version"},
-                    WeirCase{"store: {kind: redis, url: \"redis://h\", sentinel: {name: x}}",
-                             "store.sentinel: is not supported"},
-                    WeirCase{"store: {max_keys: 0}", "store.max_keys: `0` is out of range; from 64 to"},
-                    WeirCase{"store: {kind: redis, url: \"redis://h\", timeout: 20}",
-                             "store.timeout: `20` needs a unit"},
-                    WeirCase{"store: {kind: redis, url: \"redis://h\", password_file: nowhere}",
-                             "store.password_file: cannot read"}));
+    testing::Values(
+        WeirCase{"store: {kind: redsi}",
+                 "store.kind: `redsi` is not one of memory or redis; did you mean `redis`?"},
+        WeirCase{"store: {kind: redis}", "store.url: is missing; kind: redis needs one"},
+        WeirCase{"store: {kind: redis, url: \"http://x\"}", "store.url: is not a store URL"},
+        WeirCase{"store: {kind: redis, url: \"rediss://x\"}",
+                 "store.url: TLS to the store is not supported by this version"},
+        WeirCase{"store: {url: \"redis://x\"}", "store.url: is for kind: redis"},
+        WeirCase{"store: {kind: redis, url: \"redis://h\", counting: lease}",
+                 "store.counting: `lease` is not one of auto, exact or leased; did you mean"},
+        WeirCase{"store: {kind: redis, url: \"redis://h\", lease: {max_age: 2s}}", "store.lease.max_age: "},
+        WeirCase{"store: {kind: redis, url: \"redis://h\", lease: {outstanding: 50%}}",
+                 "store.lease.outstanding: is not a share from 0% to 20%"},
+        WeirCase{"store: {kind: redis, url: \"redis://h\", lease: {debts: 0%}}", "did you mean `debt`"},
+        WeirCase{"store: {kind: redis, url: \"redis://h\", sentinel: {name: x}}",
+                 "store.sentinel: is not supported"},
+        WeirCase{"store: {max_keys: 0}", "store.max_keys: `0` is out of range; from 64 to"},
+        WeirCase{"store: {kind: redis, url: \"redis://h\", timeout: 20}", "store.timeout: `20` needs a unit"},
+        WeirCase{"store: {kind: redis, url: \"redis://h\", password_file: nowhere}",
+                 "store.password_file: cannot read"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Answers, WeirFault,
@@ -177,12 +192,25 @@ TEST(UpstreamErrors, AreTold) {
               HasSubstr("`random` is not one of least_request or round_robin"));
   EXPECT_THAT(errors(good + "timeout: {connect: none}}"),
               HasSubstr("timeout.connect: `none` is not a whole number"));
-  EXPECT_THAT(errors(good + "health: {path: /}}"),
-              HasSubstr("default.health: is not supported by this version"));
+  EXPECT_EQ(errors(good + "health: {path: /}}"), "");
+  EXPECT_THAT(errors(good + "health: {interval: 5s}}"), HasSubstr("default.health.path: is missing"));
+  EXPECT_THAT(errors(good + "health: {path: /, status: 399-200}}"), HasSubstr("is no range of status codes"));
+  EXPECT_THAT(errors(good + "ejection: {max_share: 50}}"), HasSubstr("ejection.max_share: `50` is no share"));
+  EXPECT_THAT(errors(good + "ejection: {statuses: [200]}}"), HasSubstr("is no status of an error"));
   EXPECT_THAT(errors(good + "breaker: {}}"), HasSubstr("default.breaker: is not supported by this version"));
-  EXPECT_THAT(errors(good + "tls: {}}"), HasSubstr("default.tls: is not supported by this version"));
-  EXPECT_THAT(errors(good + "retries: {attempts: 2}}"),
-              HasSubstr("retries.attempts: is not supported by this version"));
+  EXPECT_EQ(errors(good + "tls: {}}"), "");
+  EXPECT_THAT(errors(good + "tls: {ca: nowhere.pem}}"), HasSubstr("default.tls.ca: cannot read"));
+  EXPECT_THAT(errors(good + "retries: {attempts: 11}}"), HasSubstr("retries.attempts"));
+  EXPECT_THAT(errors(good + "retries: {on: [rest]}}"), HasSubstr("`rest` is not one of reset, timeout or"));
+  EXPECT_THAT(errors(good + "trailers: [Host]}"), HasSubstr("`host` must not come as a trailer"));
+  EXPECT_THAT(errors(good + "balance: {hash: {query: a}}}"),
+              HasSubstr("default.balance.hash: needs a dimension"));
+  EXPECT_THAT(errors(good + "balance: {hash: nobody}}"),
+              HasSubstr("`nobody` is no dimension under identity"));
+  EXPECT_THAT(errors("{endpoints: [\"h:1\", {address: \"h:1\", weight: 2}]}"),
+              HasSubstr("`h:1` stands there twice"));
+  EXPECT_THAT(errors("{endpoints: [{address: \"h:1\", weight: 0}]}"), HasSubstr("endpoints.weight"));
+  EXPECT_THAT(errors("{endpoints: [\"unix:run/x\"]}"), HasSubstr("is no path of a socket"));
   EXPECT_EQ(errors(good + "retries: {attempts: 1, budget: 20%}}"), "");
 }
 

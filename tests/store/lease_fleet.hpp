@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several gateways' lease stores over one memory store, on a clock that the test moves: the product's own
+// code, without a network. Every call of the store is counted.
+#pragma once
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <vector>
+
+#include "store/fake_clock.hpp"
+#include "store/lease_store.hpp"
+#include "store/memory_store.hpp"
+#include "store/redis_world.hpp"
+
+namespace weir::store {
+
+// Passes on to another store, and never decides at once, as a network would not.
+class CountingStore final : public limit::CounterStore {
+ public:
+  explicit CountingStore(limit::CounterStore& below) : below_(below) {}
+  bool decide_now(limit::ChargeSet&) override { return false; }
+  boost::asio::awaitable<void> decide(limit::ChargeSet& set) override {
+    ++calls;
+    return below_.decide(set);
+  }
+  boost::asio::awaitable<void> peek(limit::ChargeSet& set) override { return below_.peek(set); }
+  void settle(const limit::ChargeSet& set, std::int64_t delta) override { below_.settle(set, delta); }
+  void release(const limit::ChargeSet& set) override { below_.release(set); }
+  void renew(const limit::ChargeSet& set) override { below_.renew(set); }
+
+  int calls = 0;
+
+ private:
+  limit::CounterStore& below_;
+};
+
+class LeaseFleet {
+ public:
+  explicit LeaseFleet(std::size_t gateways, Counting counting = Counting::automatic) {
+    LeaseOptions options;
+    options.counting = counting;
+    exact_ = counting == Counting::exact;
+    for (std::size_t n = 0; n < gateways; ++n) {
+      gateways_.push_back(std::make_unique<Gateway>(options, memory_, clock_, loop_));
+    }
+  }
+
+  // One request of one layer; true: allowed.
+  bool request(std::size_t gateway, const limit::Policy& policy, std::string_view key,
+               std::int64_t cost = 1) {
+    limit::ChargeSet set;
+    add_layer(set, policy, key, cost);
+    return request(gateway, set);
+  }
+  bool request(std::size_t gateway, limit::ChargeSet& set) {
+    limit::CounterStore& store =
+        exact_ ? static_cast<limit::CounterStore&>(memory_) : gateways_[gateway]->leases;
+    if (!store.decide_now(set)) boost::asio::co_spawn(loop_, store.decide(set), boost::asio::detached);
+    poll();
+    return limit::conclude(set).allowed();
+  }
+  void advance(std::int64_t ms) {
+    clock_.advance(ms);
+    for (const auto& gateway : gateways_) gateway->leases.sweep();
+    poll();
+  }
+  // What the store counts as used.
+  std::int64_t used(std::string_view key) {
+    const auto standing = memory_.standing(key);
+    return standing ? standing->used : 0;
+  }
+  // All permits that are held by gateways.
+  std::int64_t held() {
+    std::int64_t sum = 0;
+    for (const auto& gateway : gateways_) sum += gateway->pool.held();
+    return sum;
+  }
+  int calls() const {
+    int sum = 0;
+    for (const auto& gateway : gateways_) sum += gateway->wire.calls;
+    return sum;
+  }
+  LeaseStore& leases(std::size_t gateway) { return gateways_[gateway]->leases; }
+  LeasePool& pool(std::size_t gateway) { return gateways_[gateway]->pool; }
+  FakeClock& clock() { return clock_; }
+  MemoryStore& memory() { return memory_; }
+  void poll() {
+    loop_.restart();
+    loop_.poll();
+  }
+
+ private:
+  struct Gateway {
+    Gateway(const LeaseOptions& options, MemoryStore& memory, const Clock& clock,
+            boost::asio::io_context& loop)
+        : wire(memory), pool(options), leases(loop.get_executor(), pool, wire, clock) {}
+    ~Gateway() { leases.close(); }
+    CountingStore wire;
+    LeasePool pool;
+    LeaseStore leases;
+  };
+
+  bool exact_ = false;
+  FakeClock clock_;
+  boost::asio::io_context loop_;
+  MemoryStore memory_{10'000, clock_};
+  std::vector<std::unique_ptr<Gateway>> gateways_;
+};
+
+}  // namespace weir::store
