@@ -70,6 +70,27 @@ TEST_F(TunnelEndTest, AResetOfTheUpstreamReachesTheClient) {
   EXPECT_EQ(last_error(), ForwardError::reset);
 }
 
+TEST_F(TunnelEndTest, TunnelsToAnEndpointThatIsGoneEndAfterItsDrainTime) {
+  cluster_.drain = 300ms;
+  EchoUpstream gone(echo);
+  EchoUpstream stays(echo);
+  start({gone.port()});
+  const auto first = open();
+  worker_->run([&] {
+    cluster_.endpoints = {{"127.0.0.1", stays.port()}};
+    handler().forwarders.update({cluster_});
+  });
+  const std::string frame("\x82\x81maskx", 7);
+  ASSERT_TRUE(first->send(frame));
+  ASSERT_EQ(read_exactly(*first, frame.size()), frame);  // not at once
+  const auto second = open();
+  const std::string told = read_exactly(*first, 4);
+  EXPECT_EQ(told, std::string("\x88\x02\x03\xE9", 4));  // a WebSocket's close frame, 1001
+  EXPECT_TRUE(first->closed_within(5000));
+  EXPECT_TRUE(eventually([&] { return gone.open() == 0; }));
+  EXPECT_TRUE(echoes(*second));
+}
+
 TEST_F(TunnelEndTest, ReloadsKeepTunnelsAlsoOfEndpointsThatAreGone) {
   EchoUpstream upstream(echo);
   EchoUpstream other;
