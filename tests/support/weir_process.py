@@ -86,13 +86,17 @@ def _address(text):
 
 class Weir:
     """limit: the `limit:` section of quotas.yaml. settings: laid upon base_settings. quotas: the whole
-    quotas.yaml instead (dict or text). files: others beside them, by name."""
+    quotas.yaml instead (dict or text). files: others beside them, by name. prefix: a command that runs the
+    gateway's, with the descriptors of pass_fds. environment: laid upon this process's."""
 
-    def __init__(self, upstream_address, limit=None, settings=None, quotas=None, wait=True, files=None):
+    def __init__(self, upstream_address, limit=None, settings=None, quotas=None, wait=True, files=None,
+                 prefix=(), pass_fds=(), environment=None):
         self.settings = merge(base_settings(upstream_address), settings or {})
         self.folder = ConfigFolder(self.settings, quotas if quotas is not None else {"limit": limit or {}})
         for name, document in (files or {}).items():
             self.folder.write(name, document)
+        self.launch = {"pass_fds": pass_fds, "env": {**os.environ, **(environment or {})}}
+        self.prefix = prefix
         self.process = None
         self.exit_code = None
         self.start(wait)
@@ -100,8 +104,8 @@ class Weir:
     def start(self, wait=True):
         self.out = open(self.folder.path / "stdout", "ab")
         self.err = open(self.folder.path / "stderr", "ab")
-        self.process = subprocess.Popen([WEIR_BIN, "serve", "-c", str(self.folder.main)], stdout=self.out,
-                                        stderr=self.err, cwd=self.folder.path)
+        self.process = subprocess.Popen([*self.prefix, WEIR_BIN, "serve", "-c", str(self.folder.main)],
+                                        stdout=self.out, stderr=self.err, cwd=self.folder.path, **self.launch)
         self.client = Client(_address(self.settings["listen"][0]["address"]))
         self.admin = Client(_address(self.settings["admin"]["address"]))
         if wait:
