@@ -3,8 +3,8 @@
 -- The heartbeat of one gateway: says that it lives and what it charged, learns how many live and what all did.
 -- KEYS: the live instances (sorted set, score: last beat); the use of even and of odd epochs (hashes).
 -- ARGV: instance, life of a beat in ms, epoch in ms, `beat` or `leave`, then pairs: counter, permits charged.
--- Reply: instances alive, number of the epoch, then per pair the permits of the whole fleet in this epoch and
--- the one before.
+-- Reply: instances alive, number of the epoch, the store's clock in ms, then per pair the permits of the whole
+-- fleet in this epoch and the one before.
 
 --- @include "prelude_time"
 
@@ -13,7 +13,7 @@ local id, life, epoch = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 if ARGV[4] == 'leave' then
   call('ZREM', KEYS[1], id)
-  return {0, 0}
+  return {0, 0, now}
 end
 
 -- A beat from the future is one from before the clock went back.
@@ -32,7 +32,7 @@ if not belongs(current, at) then
   call('HSET', current, 'epoch', format('%d', at))
 end
 local known = belongs(before, at - 1)
-local reply = {call('ZCARD', KEYS[1]), at}
+local reply = {call('ZCARD', KEYS[1]), at, now}
 for i = 5, #ARGV, 2 do
   local used = call('HINCRBY', current, ARGV[i], ARGV[i + 1])
   if known then used = used + (tonumber(call('HGET', before, ARGV[i]) or '0')) end

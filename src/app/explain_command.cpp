@@ -51,14 +51,15 @@ pipeline::ProbeRequest probe_of(const Arguments& parsed) {
 bool peek(const pipeline::Runtime& runtime, pipeline::Explanation& explanation) {
   if (runtime.store.kind != store::StoreKind::redis || explanation.charges.size == 0) return false;
   boost::asio::io_context io(1);
-  const auto connection =
-      redis::Connection::start(io.get_executor(), store::connection_options(runtime.store));
-  store::RedisStore redis(std::make_shared<redis::SingleCaller>(connection), std::chrono::milliseconds(1000));
+  const auto caller = store::make_caller(io.get_executor(), runtime.store);
+  store::RedisStore redis(caller, std::chrono::milliseconds(1000));
+  store::SlotStore slots(redis, io.get_executor());
+  limit::CounterStore& store = caller->sharded() ? static_cast<limit::CounterStore&>(slots) : redis;
   const auto ask = [&]() -> boost::asio::awaitable<bool> {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    const bool ready = co_await connection->wait_ready(deadline);
-    if (ready) co_await redis.peek(explanation.charges);
-    connection->close();
+    const bool ready = co_await redis::wait_ready(*caller, deadline);
+    if (ready) co_await store.peek(explanation.charges);
+    caller->close();
     co_return ready && !explanation.charges.store_error;
   };
   bool answered = false;

@@ -39,6 +39,8 @@ std::string_view advice(ErrorKind kind) {
       return "CLUSTERDOWN: a slot of the cluster has no node";
     case ErrorKind::wrong_type:
       return "WRONGTYPE: something else writes keys named w1:*";
+    case ErrorKind::tls:
+      return "no TLS handshake: see store.tls (ca, server_name, certificate)";
     case ErrorKind::protocol:
       return "an answer that cannot be one";
     case ErrorKind::noscript:

@@ -118,8 +118,10 @@ std::vector<std::string> restart_needed(const pipeline::Runtime& in_force, const
   compare("store.kind", old.kind, now.kind);
   compare("store.max_keys", old.max_keys, now.max_keys);
   const bool same_server = old.host == now.host && old.port == now.port && old.unix_path == now.unix_path &&
-                           old.database == now.database;
+                           old.database == now.database && old.cluster == now.cluster;
   compare("store.url", same_server, true);
+  compare("store.sentinel", old.sentinels, now.sentinels);
+  compare("store.tls", old.tls_version, now.tls_version);
   compare("store.username", old.username, now.username);
   compare("store.password", old.password, now.password);
   compare("store.timeout", old.timeout, now.timeout);

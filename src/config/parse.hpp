@@ -40,6 +40,10 @@ std::vector<KeyedLimit> parse_keyed_limits(const Node& node, const std::string& 
 
 // "20%"; as Section's own functions do.
 bool parse_percent_of(Section& section, std::string_view key, int& out, Range<int> range);
+// The key `tls` of whatever connects to somebody: `{}` is TLS with every default; `none`, or no such key,
+// leaves both alone. `version` changes with what the context is made of.
+void parse_client_tls(Section& parent, const std::string& weir_file,
+                      std::shared_ptr<const net::TlsClientContext>& context, std::string& version);
 // A secret from a file: its first line. Reports a missing or empty file at `key`.
 bool read_secret_file(Section& section, std::string_view key, const std::string& weir_file, std::string& out);
 // none, api_key, jwt or any; as Section's own functions do.

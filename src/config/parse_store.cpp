@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `store`: where counters live. The URL is taken apart here and never shown: it may carry a password.
+// `store`: where counters live. URLs are taken apart here and never shown: they may carry a password.
 #include <charconv>
 #include <cmath>
 
 #include "config/parse.hpp"
+#include "net/tls_context.hpp"
 
 namespace weir::config {
 
@@ -14,7 +15,7 @@ using store::StoreOptions;
 
 constexpr std::string_view kNone[] = {"none"};
 constexpr std::string_view kUrlForm =
-    "is not a store URL; write redis://host:port/0 or unix:///path/to/socket";
+    "is not a store URL; write redis://host:port/0, rediss://host:port/0 (TLS) or unix:///path/to/socket";
 
 // redis://[user:password@]host[:port][/db]. False if it is none.
 bool read_redis_url(std::string_view rest, StoreOptions& store) {
@@ -44,21 +45,87 @@ bool read_redis_url(std::string_view rest, StoreOptions& store) {
   return true;
 }
 
-void read_url(Section& section, StoreOptions& store) {
-  std::string url;
-  if (!section.text("url", url)) return;
-  constexpr std::string_view redis = "redis://";
-  constexpr std::string_view unix_socket = "unix://";
-  if (url.starts_with(unix_socket) && url.size() > unix_socket.size() && url[unix_socket.size()] == '/') {
-    store.unix_path = url.substr(unix_socket.size());
-    return;
+enum class Scheme : std::uint8_t { none, redis, rediss, unix_socket };
+
+Scheme scheme_of(std::string_view url) {
+  if (url.starts_with("redis://")) return Scheme::redis;
+  if (url.starts_with("rediss://")) return Scheme::rediss;
+  return url.starts_with("unix:///") ? Scheme::unix_socket : Scheme::none;
+}
+
+// False if it is none of the forms.
+bool read_one_url(std::string_view url, StoreOptions& store) {
+  switch (scheme_of(url)) {
+    case Scheme::unix_socket:
+      store.unix_path = url.substr(std::string_view("unix://").size());
+      return true;
+    case Scheme::redis:
+      return read_redis_url(url.substr(std::string_view("redis://").size()), store);
+    case Scheme::rediss:
+      return read_redis_url(url.substr(std::string_view("rediss://").size()), store);
+    case Scheme::none:
+      break;
   }
-  if (url.starts_with("rediss://")) {
-    section.error("url", "TLS to the store is not supported by this version; write redis://");
-    return;
+  return false;
+}
+
+// One URL, or a list of the nodes of a cluster. True if TLS is asked for.
+bool read_url(Section& section, StoreOptions& store) {
+  const Node* const node = section.find("url");
+  if (node == nullptr) return false;
+  std::vector<std::string> urls(1);
+  const bool is_list = node->kind == Node::Kind::sequence;
+  if (!(is_list ? section.texts("url", urls) : section.text("url", urls[0]))) return false;
+  for (const std::string& url : urls) {
+    if (!read_one_url(url, store)) {
+      section.error("url", std::string(kUrlForm));
+      return false;
+    }
+    if (is_list) store.cluster.push_back({store.host, store.port});
   }
-  const bool good = url.starts_with(redis) && read_redis_url(url.substr(redis.size()), store);
-  if (!good) section.error("url", std::string(kUrlForm));
+  return !urls.empty() && scheme_of(urls[0]) == Scheme::rediss;
+}
+
+void read_cluster(Section& section, StoreOptions& store) {
+  bool cluster = false;
+  section.boolean("cluster", cluster);
+  if (cluster && store.cluster.empty()) store.cluster.push_back({store.host, store.port});
+  if (store.cluster.empty()) return;
+  if (store.database != 0) section.error("url", "names a database; a cluster has only database 0");
+  if (!store.unix_path.empty()) section.error("url", "is a unix socket; a cluster needs host:port");
+}
+
+// Who knows the primary; the host of the URL is then the name that they watch it under.
+void read_sentinels(Section& section, const std::string& weir_file, StoreOptions& store) {
+  const Node* const node = section.find("sentinel");
+  if (node == nullptr || (node->kind == Node::Kind::scalar && node->text == "none")) return;
+  Section terms(*node, section.path_of("sentinel"), section.context());
+  std::vector<std::string> addresses;
+  if (!terms.texts("addresses", addresses) || addresses.empty())
+    terms.error("addresses", "is missing: a list of host:port");
+  for (const std::string& address : addresses) {
+    std::string why;
+    const std::optional<HostPort> one = parse_host_port(address, why);
+    if (!one) {
+      terms.error("addresses", "`" + address + "` is no host:port");
+      continue;
+    }
+    store.sentinels.push_back({one->host, one->port});
+  }
+  terms.text("username", store.sentinel_username);
+  read_secret_file(terms, "password_file", weir_file, store.sentinel_password);
+  terms.finish();
+  if (!store.cluster.empty()) section.error("sentinel", "is for one primary; a cluster fails over by itself");
+  if (!store.unix_path.empty())
+    section.error("url", "is a unix socket; with sentinel it names the primary: redis://mymaster/0");
+}
+
+void read_tls(Section& section, const std::string& weir_file, bool asked_for, StoreOptions& store) {
+  parse_client_tls(section, weir_file, store.tls, store.tls_version);
+  if (store.tls != nullptr || !asked_for) return;
+  std::string why;
+  store.tls = net::TlsClientContext::make({}, why);
+  store.tls_version = "defaults";
 }
 
 void read_password(Section& section, const std::string& weir_file, StoreOptions& store) {
@@ -119,15 +186,19 @@ void parse_store(Section& root, Document& document) {
   section.duration("long_after", long_after, {std::chrono::seconds(1), std::chrono::hours(24)});
   store.long_after = std::chrono::duration_cast<std::chrono::seconds>(long_after);
   section.duration("timeout", store.timeout, {Milliseconds{1}, std::chrono::seconds(5)});
-  read_url(section, store);
+  const bool wants_tls = read_url(section, store);
   section.text("username", store.username);
   read_password(section, document.weir_file, store);
+  read_cluster(section, store);
+  read_sentinels(section, document.weir_file, store);
+  read_tls(section, document.weir_file, wants_tls, store);
+  if (store.password.empty() && !store.username.empty())
+    section.error("username", "has no password; add password_file");
   read_leases(section, store.lease);
-  for (const std::string_view later : {"tls", "sentinel", "parent"}) {
-    section.not_supported(later, kNone);
-  }
+  section.not_supported("parent", kNone);
   if (store.kind == StoreKind::memory) {
-    for (const std::string_view redis_only : {"url", "username", "password", "password_file"}) {
+    for (const std::string_view redis_only :
+         {"url", "username", "password", "password_file", "cluster", "sentinel"}) {
       if (section.find(redis_only) != nullptr) section.error(redis_only, "is for kind: redis");
     }
   } else if (section.find("url") == nullptr) {

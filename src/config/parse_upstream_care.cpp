@@ -204,11 +204,15 @@ void parse_upstream_care(Section& upstream, ClusterOptions& cluster) {
   parse_caps(upstream, cluster);
 }
 
-// `tls: {}` is TLS with every default; `none`, or no such key, is none.
 void parse_upstream_tls(Section& upstream, const std::string& weir_file, ClusterOptions& cluster) {
-  const Node* const node = upstream.find("tls");
+  parse_client_tls(upstream, weir_file, cluster.tls, cluster.tls_version);
+}
+
+void parse_client_tls(Section& parent, const std::string& weir_file,
+                      std::shared_ptr<const net::TlsClientContext>& context, std::string& version) {
+  const Node* const node = parent.find("tls");
   if (node == nullptr || says_none(*node)) return;
-  Section section(*node, upstream.path_of("tls"), upstream.context());
+  Section section(*node, parent.path_of("tls"), parent.context());
   net::TlsClientOptions options;
   using Verify = net::TlsClientOptions::Verify;
   bool verify = true;
@@ -236,9 +240,9 @@ void parse_upstream_tls(Section& upstream, const std::string& weir_file, Cluster
   }
   const Hash128 hash = stable_hash128(options.ca.bytes + '\0' + options.server_name + '\0' +
                                       certificate.bytes + '\0' + key.bytes + (verify ? "1" : "0"));
-  cluster.tls_version = std::to_string(hash.high) + std::to_string(hash.low);
-  cluster.tls = net::TlsClientContext::make(std::move(options), why);
-  if (cluster.tls == nullptr) section.error("ca", why);
+  version = std::to_string(hash.high) + std::to_string(hash.low);
+  context = net::TlsClientContext::make(std::move(options), why);
+  if (context == nullptr) section.error("ca", why);
 }
 
 }  // namespace weir::config

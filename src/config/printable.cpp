@@ -54,6 +54,13 @@ json::object store_of(const store::StoreOptions& store) {
   }
   out["kind"] = "redis";
   out["server"] = store.unix_path.empty() ? store.host + ":" + std::to_string(store.port) : store.unix_path;
+  json::array nodes;
+  for (const auto& one : store.cluster) nodes.emplace_back(one.host + ":" + std::to_string(one.port));
+  out["cluster"] = std::move(nodes);
+  json::array sentinels;
+  for (const auto& one : store.sentinels) sentinels.emplace_back(one.host + ":" + std::to_string(one.port));
+  out["sentinel"] = std::move(sentinels);
+  out["tls"] = store.tls != nullptr;
   out["database"] = store.database;
   out["username"] = store.username;
   out["password"] = secret(store.password);

@@ -68,11 +68,24 @@ void Connection::schedule_flush() {
 void Connection::flush() {
   if (writing_ || output_.empty() || !socket_.is_open()) return;
   outgoing_.clear();
-  outgoing_.swap(output_);
+  if (!tls_) {
+    outgoing_.swap(output_);
+  } else {
+    const bool sealed = seal(output_);
+    output_.clear();
+    if (!sealed) return end_session(ErrorKind::unavailable);
+  }
   error_code error;
   written_ = socket_.write_some(boost::asio::buffer(outgoing_), error);
   if (error && error != boost::asio::error::would_block) return end_session(ErrorKind::unavailable);
   if (written_ < outgoing_.size()) write_rest();
+}
+
+// Encrypts what is to be sent, and adds what TLS itself has to say.
+bool Connection::seal(std::string_view bytes) {
+  if (!tls_->encrypt(bytes)) return false;
+  tls_->take_output(outgoing_);
+  return true;
 }
 
 void Connection::write_rest() {
@@ -102,6 +115,8 @@ bool Connection::deliver(Reply&& reply) {
   waiting_.pop_front();
   const bool is_error = reply.type == Reply::Type::error;
   const ErrorKind kind = is_error ? classify(reply.text) : ErrorKind::other;
+  const bool redirects = kind == ErrorKind::moved || kind == ErrorKind::ask;
+  if (redirects && options_.on_redirect) options_.on_redirect(reply.text);
   if (call == nullptr) {
     greeted(reply);
   } else if (is_error) {
@@ -134,6 +149,7 @@ void Connection::end_session(ErrorKind reason) {
   note_failure(reason);
   error_code ignored;
   socket_.close(ignored);
+  tls_.reset();
   output_.clear();
   writing_ = false;
   greetings_left_ = 0;

@@ -27,33 +27,54 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "net/tls_context.hpp"
 #include "redis/error.hpp"
 #include "redis/reply.hpp"
+#include "redis/tls_layer.hpp"
 
 namespace weir::redis {
 
 using Executor = boost::asio::io_context::executor_type;
 using TimePoint = std::chrono::steady_clock::time_point;
 
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+  bool operator==(const Address&) const = default;
+};
+
+// Asked before each connection where to connect to (Sentinel): nobody knows longer than that.
+class Finder {
+ public:
+  virtual ~Finder() = default;
+  virtual boost::asio::awaitable<Result<Address>> find(TimePoint deadline) = 0;
+};
+
 struct ConnectionOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 6379;
-  std::string unix_path;  // instead of host and port
+  std::string unix_path;                             // instead of host and port
+  std::shared_ptr<Finder> finder;                    // instead of host and port
+  std::shared_ptr<const net::TlsClientContext> tls;  // nullptr: in the clear
   int database = 0;
   std::string username;
   std::string password;                             // never logged
   std::chrono::milliseconds connect_timeout{1000};  // from the first packet to the answer to PING
   std::chrono::milliseconds backoff_min{50};
-  std::chrono::milliseconds backoff_max{5000};
+  std::chrono::milliseconds backoff_max{2000};
   std::chrono::milliseconds idle_ping{15000};  // an idle connection is probed, so a silent loss is noticed
   std::size_t max_pending = 8192;              // calls without an answer yet; beyond it they fail
   std::size_t max_reply_bytes = 64 * 1024;
+  // Told of each MOVED and ASK, before the call that got it ends: what the server said, from that word on.
+  std::function<void(std::string_view)> on_redirect;
 };
 
 // Monotone counts, readable from any thread.
@@ -101,6 +122,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Requests sent so far: a position in the pipeline. What is sent later is carried out later.
   std::uint64_t sent() const noexcept { return sent_; }
   const ConnectionStats& stats() const noexcept { return stats_; }
+  const ConnectionOptions& options() const noexcept { return options_; }
   Executor executor() const noexcept { return executor_; }
 
  private:
@@ -118,8 +140,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void begin();
   static boost::asio::awaitable<void> live(std::shared_ptr<Connection> self);
   boost::asio::awaitable<bool> open();
+  boost::asio::awaitable<bool> find();
   boost::asio::awaitable<bool> connect(boost::asio::generic::stream_protocol::endpoint where);
+  boost::asio::awaitable<bool> secure();
   boost::asio::awaitable<void> read();
+  bool digest(std::string_view bytes);
+  bool refuse_session();
   boost::asio::awaitable<void> pause();
   void greet();
   void greeted(const Reply& reply);
@@ -134,6 +160,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void refuse(PendingCall* call);
   void schedule_flush();
   void flush();
+  bool seal(std::string_view bytes);
   void write_rest();
 
   // deadlines
@@ -144,6 +171,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Executor executor_;
   ConnectionOptions options_;
   Socket socket_;
+  std::optional<TlsLayer> tls_;
   boost::asio::ip::basic_resolver<boost::asio::ip::tcp, Executor> resolver_;
   Timer watch_timer_;
   Timer pause_timer_;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::array<std::string_view, kErrorKinds> kNames{
     "none",   "unavailable", "timeout",   "protocol",     "noscript",  "loading",
     "oom",    "readonly",    "noauth",    "moved",        "crossslot", "wrong_type",
-    "noperm", "ask",         "try_again", "cluster_down", "other"};
+    "noperm", "ask",         "try_again", "cluster_down", "tls",       "other"};
 
 struct Word {
   std::string_view word;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can go wrong with the store, by what it means for the caller rather than by how it showed.
 //
-//   outage   unavailable timeout protocol loading oom readonly noauth: the server, or the way to it, is ill.
+//   outage   unavailable timeout protocol loading oom readonly noauth tls: the server, or the way to it, is
+//   ill.
 //            Whether a timed-out or broken-off call was carried out is unknown; it is never sent again.
 //            cluster_down: some shard is.
 //   bug      moved ask crossslot wrong_type noperm: it works for nobody until someone changes something (a
@@ -32,9 +33,10 @@ enum class ErrorKind : int {
   ask,           // a slot on its way to another node of the cluster
   try_again,     // the same, while the keys of one call are on both sides
   cluster_down,  // a slot that no node serves at the moment
+  tls,           // no handshake: the certificate, its name or its authority is not accepted
   other,
 };
-inline constexpr int kErrorKinds = 17;  // one above the largest value
+inline constexpr int kErrorKinds = 18;  // one above the largest value
 
 const boost::system::error_category& category() noexcept;
 error_code make_error_code(ErrorKind kind) noexcept;

@@ -22,9 +22,10 @@ struct Script {
   std::string_view body;
 };
 
-// lua/chain.lua and lua/beat.lua, embedded by the build.
+// lua/chain.lua, lua/beat.lua and lua/forget.lua, embedded by the build.
 extern const Script kChain;
 extern const Script kBeat;
+extern const Script kForget;
 
 // KEYS and ARGV of one call, already in RESP, so that a repeated call need not encode them again.
 struct ScriptArguments {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 namespace weir::redis {
 namespace {
@@ -35,6 +38,18 @@ Slot slot_of(std::string_view key) noexcept {
     crc = static_cast<std::uint16_t>((crc << 8) ^ kCrc[index & 0xFF]);
   }
   return crc % kSlots;
+}
+
+boost::asio::awaitable<bool> wait_ready(const ScriptCaller& caller, TimePoint deadline) {
+  boost::asio::steady_timer timer(caller.executor());
+  error_code ignored;
+  auto token = boost::asio::redirect_error(boost::asio::use_awaitable, ignored);
+  const auto ready = [&caller] { return caller.stats().ready.load(std::memory_order_relaxed); };
+  while (!ready() && std::chrono::steady_clock::now() < deadline) {
+    timer.expires_after(std::chrono::milliseconds(1));
+    co_await timer.async_wait(token);
+  }
+  co_return ready();
 }
 
 ScriptRunner& ScriptRunners::of(const Script& script) {

@@ -44,6 +44,9 @@ class ScriptCaller {
   virtual std::uint64_t reloads() const noexcept = 0;
 };
 
+// True as soon as calls can be answered; false if they cannot by `deadline`. For start-up and tests.
+boost::asio::awaitable<bool> wait_ready(const ScriptCaller& caller, TimePoint deadline);
+
 // The runners of one connection, one per script that was ever called.
 class ScriptRunners {
  public:

@@ -6,6 +6,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 
 #include "redis/connection.hpp"
 #include "redis/resp.hpp"
@@ -36,6 +37,10 @@ boost::asio::awaitable<void> Connection::live(std::shared_ptr<Connection> self) 
 // Resolves and connects; then the greeting is on its way.
 boost::asio::awaitable<bool> Connection::open() {
   connect_deadline_ = std::chrono::steady_clock::now() + options_.connect_timeout;
+  if (options_.finder != nullptr) {
+    const bool found = co_await find();
+    if (!found) co_return false;
+  }
   if (!options_.unix_path.empty()) {
     const boost::asio::local::stream_protocol::endpoint path(options_.unix_path);
     co_return co_await connect(stream_protocol::endpoint(path));
@@ -56,6 +61,21 @@ boost::asio::awaitable<bool> Connection::open() {
     if (connected) co_return true;
   }
   co_return false;
+}
+
+// The primary of this moment becomes the host to connect to.
+boost::asio::awaitable<bool> Connection::find() {
+  const auto finder = options_.finder;
+  Result<Address> found = co_await finder->find(connect_deadline_);
+  if (state_ == State::closed) co_return false;
+  if (!found) {
+    note_failure(ErrorKind::unavailable);
+    co_return false;
+  }
+  options_.host = std::move(found->host);
+  options_.port = found->port;
+  connect_deadline_ = std::chrono::steady_clock::now() + options_.connect_timeout;
+  co_return true;
 }
 
 boost::asio::awaitable<bool> Connection::connect(stream_protocol::endpoint where) {
@@ -81,8 +101,44 @@ boost::asio::awaitable<bool> Connection::connect(stream_protocol::endpoint where
     socket_.set_option(tcp::no_delay(true), error);
     socket_.set_option(boost::asio::socket_base::keep_alive(true), error);
   }
+  if (options_.tls != nullptr) {
+    const bool secured = co_await secure();
+    if (!secured) co_return false;
+  }
   greet();
   co_return true;
+}
+
+// The handshake; nothing of ours is sent before the server has shown who it is.
+boost::asio::awaitable<bool> Connection::secure() {
+  const std::uint64_t session = session_;
+  error_code error;
+  auto token = boost::asio::redirect_error(use_awaitable, error);
+  auto tls = options_.tls->open(options_.host);
+  if (tls == nullptr) co_return refuse_session();
+  tls_.emplace(std::move(tls));
+  const auto buffer = boost::asio::buffer(input_);
+  std::string record;
+  while (true) {
+    const auto progress = tls_->handshake();
+    record.clear();
+    tls_->take_output(record);
+    if (!record.empty()) {
+      const auto bytes = boost::asio::buffer(record);
+      co_await boost::asio::async_write(socket_, bytes, token);
+    }
+    if (session != session_) co_return false;
+    if (error || progress == TlsLayer::Progress::failed) co_return refuse_session();
+    if (progress == TlsLayer::Progress::done) co_return true;
+    const std::size_t size = co_await socket_.async_read_some(buffer, token);
+    if (session != session_) co_return false;
+    if (error || !tls_->received({input_.data(), size})) co_return refuse_session();
+  }
+}
+
+bool Connection::refuse_session() {
+  end_session(options_.tls != nullptr ? ErrorKind::tls : ErrorKind::unavailable);
+  return false;
 }
 
 void Connection::greet() {
@@ -136,13 +192,28 @@ boost::asio::awaitable<void> Connection::read() {
     const std::size_t bytes = co_await socket_.async_read_some(buffer, token);
     if (session != session_) co_return;
     if (error) co_return end_session(ErrorKind::unavailable);
-    if (reader_->feed({input_.data(), bytes})) co_return end_session(ErrorKind::protocol);
+    if (!digest({input_.data(), bytes})) co_return end_session(ErrorKind::protocol);
+    if (session != session_) co_return;
     idle_since_ = std::chrono::steady_clock::now();
     while (session == session_) {
       const auto progress = reader_->next(reply);
       if (progress == ReplyReader::Progress::broken) co_return end_session(ErrorKind::protocol);
       if (progress == ReplyReader::Progress::partial || !deliver(std::move(reply))) break;
     }
+  }
+}
+
+// What came off the wire, decrypted if need be, goes to the reader. False: it cannot be RESP, or TLS.
+bool Connection::digest(std::string_view bytes) {
+  if (!tls_) return !reader_->feed(bytes);
+  if (!tls_->received(bytes)) return false;
+  std::array<char, 4096> clear;
+  while (true) {
+    std::size_t size = 0;
+    const auto progress = tls_->decrypt(clear, size);
+    if (progress == TlsLayer::Progress::failed) return false;
+    if (progress == TlsLayer::Progress::wants_more) return true;
+    if (reader_->feed({clear.data(), size})) return false;
   }
 }
 

@@ -2,9 +2,12 @@
 #include "store/ladder_store.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <string_view>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <random>
 
 #include "base/hash.hpp"
 #include "redis/error.hpp"
@@ -18,137 +21,194 @@ using limit::FailureMode;
 
 namespace {
 
-constexpr std::string_view kMark = "local:";
 constexpr std::int64_t kRetryWhenShutMs = 1000;
 
-std::int64_t share(std::int64_t whole, std::size_t instances, std::int64_t cost) {
-  const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(instances, 1));
-  const std::int64_t part = (whole + parts - 1) / parts;
-  return std::max({std::int64_t{1}, part, std::min(cost, whole)});
-}
-
-void add(std::atomic<std::uint64_t>& counter) {
-  counter.fetch_add(1, std::memory_order_relaxed);
+void add(std::atomic<std::uint64_t>& counter, std::uint64_t count = 1) {
+  counter.fetch_add(count, std::memory_order_relaxed);
 }
 
 }  // namespace
 
-// A set of its own for the memory store: scaled policies, marked keys, and where each layer came from.
-class LadderStore::LocalSet {
- public:
+// A layer that outlives the request it came from, and the configuration.
+struct LadderStore::OneLayer {
+  OneLayer(std::string_view named, const limit::Terms& terms, const limit::Request& request) : key(named) {
+    policy.terms = terms;
+    Charge& charge = set.charge[set.size++];
+    charge.policy = &policy;
+    charge.key = key;
+    charge.request = request;
+    charge.charged = true;
+  }
+  std::string key;
+  limit::Policy policy;
   ChargeSet set;
-
-  void add(const Charge& charge, std::size_t origin, std::size_t instances, std::int64_t cost) {
-    limit::Policy& policy = policies_[set.size];
-    policy.terms = charge.policy->terms;
-    policy.terms.limit = share(policy.terms.limit, instances, charge.request.cost);
-    policy.terms.burst = share(policy.terms.burst, instances, charge.request.cost);
-    policy.enforcement = charge.enforcement;
-    Charge& copy = set.charge[set.size];
-    copy.policy = &policy;
-    copy.key = mark(charge.key);
-    copy.request = charge.request;
-    copy.request.cost = cost;
-    copy.enforcement = charge.enforcement;
-    copy.charged = charge.charged;
-    origins_[set.size++] = origin;
-  }
-  std::size_t origin(std::size_t layer) const { return origins_[layer]; }
-
- private:
-  std::string_view mark(std::string_view key) {
-    char* const begin = keys_.data() + used_;
-    std::memcpy(begin, kMark.data(), kMark.size());
-    std::memcpy(begin + kMark.size(), key.data(), key.size());
-    used_ += kMark.size() + key.size();
-    return {begin, kMark.size() + key.size()};
-  }
-
-  std::array<limit::Policy, limit::kMaxLayers> policies_;
-  std::array<std::size_t, limit::kMaxLayers> origins_;
-  std::array<char, limit::kKeyBytes + limit::kMaxLayers * kMark.size()> keys_;
-  std::size_t used_ = 0;
 };
 
-LadderStore::LadderStore(Options options, limit::CounterStore& shared, limit::CounterStore& memory,
-                                 const Clock& clock)
-    : options_(options),
-      shared_(shared),
-      memory_(memory),
-      clock_(clock),
-      breaker_(options.breaker, process_seed() ^ reinterpret_cast<std::uintptr_t>(this)) {}
+LadderStore::LadderStore(Options options, Parts parts)
+    : options_(options), parts_(parts), shares_(parts.share.shares()) {
+  const std::size_t lanes = parts.lanes == nullptr ? 1 : redis::kLanes;
+  for (std::size_t lane = 0; lane < lanes; ++lane)
+    breakers_.emplace_back(options.breaker, process_seed() ^ reinterpret_cast<std::uintptr_t>(this) ^ lane);
+}
 
 LadderStore::~LadderStore() = default;
 
-bool LadderStore::decide_now(ChargeSet& set) {
-  if (shared_.decide_now(set)) return true;
-  if (!breaker_.refuses(clock_.monotonic_ms())) return false;
+// --------------------------------------------------------------------------------------------- asking
+
+Breaker& LadderStore::breaker_of(const ChargeSet& set) {
+  if (parts_.lanes == nullptr || set.size == 0) return breakers_.front();
+  return breakers_[parts_.lanes->lane_of(redis::slot_of(set.charge[0].key))];
+}
+
+// True if this request shall ask the shared store; sends a probe on its way where one is due.
+bool LadderStore::asks(const ChargeSet& set) {
+  Breaker& breaker = breaker_of(set);
+  const auto pass = breaker.admit(parts_.clock.monotonic_ms());
+  if (pass == Breaker::Pass::call) return true;
+  if (pass == Breaker::Pass::probe && set.size > 0) {
+    const Charge& first = set.charge[0];
+    auto layer = std::make_unique<OneLayer>(first.key, first.policy->terms, first.request);
+    add(stats_.probes);
+    boost::asio::co_spawn(parts_.executor, probe(self_, std::move(layer)), boost::asio::detached);
+  }
   add(stats_.spared);
+  return false;
+}
+
+bool LadderStore::decide_now(ChargeSet& set) {
+  if (parts_.shared.decide_now(set)) return true;
+  if (breaker_of(set).state() == Breaker::State::closed || asks(set)) return false;
   answer_here(set);
   return true;
 }
 
 boost::asio::awaitable<void> LadderStore::decide(ChargeSet& set) {
-  const auto pass = breaker_.admit(clock_.monotonic_ms());
-  if (pass == Breaker::Pass::refused) {
-    add(stats_.spared);
+  if (!asks(set)) {
     answer_here(set);
     co_return;
   }
-  co_await shared_.decide(set);
-  note(pass, set.store_error);
-  if (set.store_error) answer_here(set);
+  co_await parts_.shared.decide(set);
+  note(breaker_of(set), Breaker::Pass::call, set.store_error);
+  if (set.store_error) {
+    answer_here(set);
+  } else {
+    note_uses(set);
+  }
 }
 
 boost::asio::awaitable<void> LadderStore::peek(ChargeSet& set) {
-  const auto pass = breaker_.admit(clock_.monotonic_ms());
-  if (pass != Breaker::Pass::refused) {
-    co_await shared_.peek(set);
-    note(pass, set.store_error);
+  if (asks(set)) {
+    co_await parts_.shared.peek(set);
+    note(breaker_of(set), Breaker::Pass::call, set.store_error);
     if (!set.store_error) co_return;
   }
   refresh_health();
   const auto local = std::make_unique<LocalSet>();
   gather(set, false, *local);
-  if (local->set.size > 0) co_await memory_.peek(local->set);
+  if (local->set.size > 0) co_await parts_.memory.peek(local->set);
   apply(set, *local);
 }
 
-void LadderStore::note(Breaker::Pass pass, const error_code& error) {
-  const std::int64_t now_ms = clock_.monotonic_ms();
+// In the background: `alive` is empty once the store is gone.
+boost::asio::awaitable<void> LadderStore::probe(std::weak_ptr<LadderStore*> alive,
+                                                std::unique_ptr<OneLayer> layer) {
+  LadderStore* const self = *alive.lock();
+  ChargeSet& set = layer->set;
+  co_await self->parts_.shared.peek(set);
+  if (alive.expired()) co_return;
+  self->note(self->breaker_of(set), Breaker::Pass::probe, set.store_error);
+  if (set.store_error || self->handing_in_ || self->ledger_.size() == 0) co_return;
+  self->store_ahead_ms_ = set.store_now_ms - self->parts_.clock.monotonic_ms();
+  self->handing_in_ = true;
+  boost::asio::co_spawn(self->parts_.executor, hand_in(alive), boost::asio::detached);
+}
+
+// A fleet that lost its store together shall not hand in together, nor all at once.
+boost::asio::awaitable<void> LadderStore::hand_in(std::weak_ptr<LadderStore*> alive) {
+  LadderStore* const self = *alive.lock();
+  constexpr std::size_t kAtOnce = 32;
+  std::minstd_rand random(std::random_device{}());
+  std::uniform_int_distribution<std::int64_t> jitter(0, self->options_.hand_in_within.count());
+  boost::asio::steady_timer timer(self->parts_.executor);
+  error_code ignored;
+  auto token = boost::asio::redirect_error(boost::asio::use_awaitable, ignored);
+  timer.expires_after(std::chrono::milliseconds(jitter(random)));
+  co_await timer.async_wait(token);
+  if (alive.expired()) co_return;
+  const std::int64_t now_ms = self->store_time(self->parts_.clock.monotonic_ms());
+  const std::vector<LadderLedger::Debt> debts = self->ledger_.take(now_ms);
+  for (std::size_t n = 0; n < debts.size(); ++n) {
+    OneLayer layer(debts[n].key, debts[n].policy.terms, debts[n].request);
+    layer.set.store_now_ms = now_ms;
+    self->parts_.shared.settle(layer.set, debts[n].permits);
+    add(self->stats_.handed_in, static_cast<std::uint64_t>(debts[n].permits));
+    if (n % kAtOnce != kAtOnce - 1) continue;
+    timer.expires_after(std::chrono::milliseconds(2));
+    co_await timer.async_wait(token);
+    if (alive.expired()) co_return;
+  }
+  self->handing_in_ = false;
+}
+
+// ------------------------------------------------------------------------------------ what calls taught
+
+void LadderStore::note(Breaker& breaker, Breaker::Pass pass, const error_code& error) {
+  const std::int64_t now_ms = parts_.clock.monotonic_ms();
+  const bool was_closed = breaker.state() == Breaker::State::closed;
   if (error) {
     add(stats_.failures);
     stats_.last_error.store(error.value(), std::memory_order_relaxed);
   }
   if (redis::is_outage(error)) {
-    breaker_.failed(pass, now_ms);
+    breaker.failed(pass, now_ms);
+    last_outage_ms_ = now_ms;
     if (!failing_) failing_since_ms_ = now_ms;
     failing_ = true;
     stats_.failing_since_ms.store(failing_since_ms_, std::memory_order_relaxed);
   } else {
-    breaker_.succeeded(pass, now_ms);
-    failing_ = false;
-    if (stats_.health.load(std::memory_order_relaxed) != StoreHealth::healthy) {
-      stats_.health.store(StoreHealth::healthy, std::memory_order_relaxed);
-      stats_.failing_since_ms.store(0, std::memory_order_relaxed);
-    }
+    breaker.succeeded(pass, now_ms);
   }
-  stats_.breaker_open.store(breaker_.state() != Breaker::State::closed, std::memory_order_relaxed);
+  const bool is_closed = breaker.state() == Breaker::State::closed;
+  if (was_closed != is_closed) {
+    open_breakers_ += is_closed ? -1 : 1;
+    if (!is_closed) add(stats_.opened);
+    stats_.breaker_open.store(open_breakers_ > 0, std::memory_order_relaxed);
+  }
+  if (!failing_ || error || open_breakers_ > 0) return;
+  if (now_ms - last_outage_ms_ < options_.recover_after.count()) return;
+  failing_ = false;
+  stats_.health.store(StoreHealth::healthy, std::memory_order_relaxed);
+  stats_.failing_since_ms.store(0, std::memory_order_relaxed);
+}
+
+void LadderStore::note_uses(const ChargeSet& set) {
+  store_ahead_ms_ = set.store_now_ms - parts_.clock.monotonic_ms();
+  for (const Charge& charge : set.charges()) {
+    if (!charge.charged) continue;
+    const std::int64_t lent = charge.lease == nullptr ? 0 : charge.lease->granted;
+    parts_.uses.note(counter_id(charge.key), charge.request.cost + lent);
+  }
 }
 
 void LadderStore::refresh_health() {
   if (!failing_) return;
-  const bool is_long = clock_.monotonic_ms() - failing_since_ms_ >= options_.long_after.count();
+  const bool is_long = parts_.clock.monotonic_ms() - failing_since_ms_ >= options_.long_after.count();
   stats_.health.store(is_long ? StoreHealth::long_failure : StoreHealth::brief, std::memory_order_relaxed);
 }
+
+// -------------------------------------------------------------------------------------- answering here
 
 // The whole answer without the shared store. Never waits.
 void LadderStore::answer_here(ChargeSet& set) {
   refresh_health();
   LocalSet local;
   gather(set, denies(set), local);
-  if (local.set.size > 0) memory_.decide_now(local.set);
+  if (local.set.size > 0) parts_.memory.decide_now(local.set);
   apply(set, local);
+  const std::int64_t now_ms = store_time(parts_.clock.monotonic_ms());
+  for (const Charge& charge : set.charges()) {
+    if (charge.charged) ledger_.note(charge, charge.request.cost, now_ms);
+  }
 }
 
 FailureMode LadderStore::mode_of(const Charge& charge) const {
@@ -162,12 +222,22 @@ bool LadderStore::denies(const ChargeSet& set) const {
   });
 }
 
-void LadderStore::gather(const ChargeSet& set, bool denied, LocalSet& local) const {
+double LadderStore::factor_of(const Charge& charge) {
+  if (const std::uint64_t version = parts_.share.version(); version != shares_version_) {
+    shares_ = parts_.share.shares();
+    shares_version_ = version;
+  }
+  const auto found = shares_->of.find(counter_id(charge.key));
+  if (found != shares_->of.end()) return local_factor(found->second, true);
+  return local_factor(1.0 / static_cast<double>(shares_->instances), false);
+}
+
+void LadderStore::gather(const ChargeSet& set, bool denied, LocalSet& local) {
   local.set.accounting = set.accounting;
   for (std::size_t n = 0; n < set.size; ++n) {
     const Charge& charge = set.charge[n];
     if (mode_of(charge) != FailureMode::local) continue;
-    local.add(charge, n, options_.instances, denied ? 0 : charge.request.cost);
+    local.add(charge, n, factor_of(charge), denied ? 0 : charge.request.cost);
   }
 }
 
@@ -198,35 +268,35 @@ void LadderStore::apply(ChargeSet& set, const LocalSet& local) {
   set.store_now_ms = local.set.store_now_ms;
 }
 
-void LadderStore::gather_charged(const ChargeSet& set, LocalSet& local) const {
+void LadderStore::gather_charged(const ChargeSet& set, LocalSet& local) {
   local.set.store_now_ms = set.store_now_ms;
   for (std::size_t n = 0; n < set.size; ++n) {
     const Charge& charge = set.charge[n];
     if (charge.answered != Answered::local || !charge.charged) continue;
     local.set.store_now_ms = charge.request.now_ms;
-    local.add(charge, n, options_.instances, charge.request.cost);
+    local.add(charge, n, factor_of(charge), charge.request.cost);
   }
 }
 
 void LadderStore::settle(const ChargeSet& set, std::int64_t delta) {
   LocalSet local;
   gather_charged(set, local);
-  if (local.set.size > 0) return memory_.settle(local.set, delta);
-  shared_.settle(set, delta);
+  if (local.set.size > 0) return parts_.memory.settle(local.set, delta);
+  parts_.shared.settle(set, delta);
 }
 
 void LadderStore::release(const ChargeSet& set) {
   LocalSet local;
   gather_charged(set, local);
-  if (local.set.size > 0) return memory_.release(local.set);
-  shared_.release(set);
+  if (local.set.size > 0) return parts_.memory.release(local.set);
+  parts_.shared.release(set);
 }
 
 void LadderStore::renew(const ChargeSet& set) {
   LocalSet local;
   gather_charged(set, local);
-  if (local.set.size > 0) return memory_.renew(local.set);
-  shared_.renew(set);
+  if (local.set.size > 0) return parts_.memory.renew(local.set);
+  parts_.shared.renew(set);
 }
 
 }  // namespace weir::store

@@ -3,22 +3,25 @@
 //
 //   healthy  the shared store answers
 //   brief    it failed; each layer follows its policy's on_brief_failure
-//   long     it has failed for `long_after` without one success in between: on_long_failure
+//   long     it has failed for `long_after`: on_long_failure
+//            Back to healthy after `recover_after` without a failure, so that a store that flaps stays ill.
 //
-//   local    counted in this process: limit and burst are this instance's share, ceil(x / instances), at
-//   least 1
-//            and at least the request's cost (which would otherwise never pass); keys are marked, so that
-//            they meet no counter of instance scope. Answered::local, charged and settled here.
+//   local    counted in this process with this instance's share of the limit (ladder_share.hpp, FleetShare).
+//            Answered::local, charged and settled here
 //   allow    passes uncounted: Answered::failed_open, remaining 0 because nothing is known
 //   deny     refused: Answered::failed_shut, retry in 1 s
 //
 // All local layers of a request are judged and charged in one step in memory, by the set's accounting; if an
 // enforcing layer says deny, nobody is charged.
 //
-// A breaker stands in front of the shared store, so that a dead one costs no request its timeout: three
-// failures in a row, or half of twenty calls in a second, and requests are answered here without asking,
-// except for one probe at a time. An error that says that the server lives but one call is wrong
-// (redis::is_outage is false) is answered here too, but opens nothing.
+// A breaker stands in front of the shared store (in a cluster: of each node), so that a dead one costs no
+// request its timeout: three failures in a row, or half of twenty calls in a second, and requests are
+// answered here without asking. One of them at a time, after a jittered pause, lends its first layer to a
+// probe, a peek in the background; no request waits for one. An error that says that the server lives but one
+// call is wrong (redis::is_outage is false) is answered here too, but opens nothing.
+//
+// When the store is back, what was let through here is handed in as far as it still counts (LadderLedger),
+// after a jittered pause and a few calls at a time.
 //
 // Threads: one per worker, over the worker's shared store and the process's memory store; stats() from any.
 #pragma once
@@ -27,8 +30,13 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/breaker.hpp"
+#include "redis/script_caller.hpp"
+#include "store/fleet_share.hpp"
+#include "store/ladder_ledger.hpp"
+#include "store/ladder_share.hpp"
 #include "weir/base/clock.hpp"
 #include "weir/limit/counter_store.hpp"
 
@@ -39,25 +47,38 @@ enum class StoreHealth : std::uint8_t { healthy, brief, long_failure };
 struct LadderStats {
   std::atomic<StoreHealth> health{StoreHealth::healthy};
   std::atomic<bool> breaker_open{false};
-  std::atomic<std::uint64_t> failures{0};         // calls of the shared store that failed
-  std::atomic<std::uint64_t> spared{0};           // requests answered here without a call
-  std::atomic<std::uint64_t> local{0};            // layers counted here
-  std::atomic<std::uint64_t> failed_open{0};      // layers passed uncounted
-  std::atomic<std::uint64_t> failed_shut{0};      // layers refused
-  std::atomic<int> last_error{0};                 // redis::ErrorKind of the last failure; 0: none yet
+  std::atomic<std::uint64_t> opened{0};       // times a breaker opened
+  std::atomic<std::uint64_t> failures{0};     // calls of the shared store that failed
+  std::atomic<std::uint64_t> probes{0};       // calls to find out whether it is back
+  std::atomic<std::uint64_t> spared{0};       // requests answered here without a call
+  std::atomic<std::uint64_t> local{0};        // layers counted here
+  std::atomic<std::uint64_t> failed_open{0};  // layers passed uncounted
+  std::atomic<std::uint64_t> failed_shut{0};  // layers refused
+  std::atomic<std::uint64_t> handed_in{0};    // permits used here and charged to the store when it was back
+  std::atomic<int> last_error{0};             // redis::ErrorKind of the last failure; 0: none yet
   std::atomic<std::int64_t> failing_since_ms{0};  // monotonic; 0: healthy
 };
 
 class LadderStore final : public limit::CounterStore {
  public:
   struct Options {
-    std::size_t instances = 1;
     std::chrono::milliseconds long_after{60000};
-    Breaker::Options breaker;
+    std::chrono::milliseconds recover_after{2000};
+    std::chrono::milliseconds hand_in_within{250};
+    Breaker::Options breaker{.pause_max_ms = 2000};
   };
-  // All three outlive this store. `memory` answers at once (decide_now is true).
-  LadderStore(Options options, limit::CounterStore& shared, limit::CounterStore& memory,
-                  const Clock& clock);
+  // All outlive this store. `memory` answers at once (decide_now is true). `lanes`: the cluster whose nodes
+  // fail one by one; nullptr: one server. `uses` is this worker's.
+  struct Parts {
+    limit::CounterStore& shared;
+    limit::CounterStore& memory;
+    const Clock& clock;
+    const FleetShare& share;
+    UseTable& uses;
+    redis::Executor executor;
+    const redis::ScriptCaller* lanes = nullptr;
+  };
+  LadderStore(Options options, Parts parts);
   ~LadderStore() override;
 
   bool decide_now(limit::ChargeSet& set) override;  // true while the breaker refuses
@@ -70,25 +91,41 @@ class LadderStore final : public limit::CounterStore {
   const LadderStats& stats() const noexcept { return stats_; }
 
  private:
-  class LocalSet;
+  struct OneLayer;
 
-  void note(Breaker::Pass pass, const error_code& error);
+  Breaker& breaker_of(const limit::ChargeSet& set);
+  bool asks(const limit::ChargeSet& set);
+  void note(Breaker& breaker, Breaker::Pass pass, const error_code& error);
+  void note_uses(const limit::ChargeSet& set);
   void refresh_health();
+
+  static boost::asio::awaitable<void> probe(std::weak_ptr<LadderStore*> alive,
+                                            std::unique_ptr<OneLayer> layer);
+  static boost::asio::awaitable<void> hand_in(std::weak_ptr<LadderStore*> alive);
+
   void answer_here(limit::ChargeSet& set);
   limit::FailureMode mode_of(const limit::Charge& charge) const;
   bool denies(const limit::ChargeSet& set) const;
+  double factor_of(const limit::Charge& charge);
+  std::int64_t store_time(std::int64_t now_ms) const { return now_ms + store_ahead_ms_; }
   // The layers of `set` that this process counts, ready for the memory store.
-  void gather(const limit::ChargeSet& set, bool denied, LocalSet& local) const;
-  void gather_charged(const limit::ChargeSet& set, LocalSet& local) const;
+  void gather(const limit::ChargeSet& set, bool denied, LocalSet& local);
+  void gather_charged(const limit::ChargeSet& set, LocalSet& local);
   void apply(limit::ChargeSet& set, const LocalSet& local);
 
-  Options options_;
-  limit::CounterStore& shared_;
-  limit::CounterStore& memory_;
-  const Clock& clock_;
-  Breaker breaker_;
+  const Options options_;
+  const Parts parts_;
+  std::vector<Breaker> breakers_;  // by lane
+  const std::shared_ptr<LadderStore*> self_ = std::make_shared<LadderStore*>(this);
+  LadderLedger ledger_;
+  std::shared_ptr<const Shares> shares_;
+  std::uint64_t shares_version_ = 0;
+  std::int64_t store_ahead_ms_ = 0;  // the store's clock minus the monotonic one
   std::int64_t failing_since_ms_ = 0;
+  std::int64_t last_outage_ms_ = 0;
+  int open_breakers_ = 0;
   bool failing_ = false;
+  bool handing_in_ = false;
   LadderStats stats_;
 };
 

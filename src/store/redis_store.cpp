@@ -5,6 +5,8 @@
 #include <boost/asio/detached.hpp>
 
 #include "base/stopwatch.hpp"
+#include "redis/cluster_caller.hpp"
+#include "redis/sentinel.hpp"
 #include "store/chain_call.hpp"
 
 namespace weir::store {
@@ -35,7 +37,29 @@ redis::ConnectionOptions connection_options(const StoreOptions& options) {
   connection.database = options.database;
   connection.username = options.username;
   connection.password = options.password;
+  connection.tls = options.tls;
   return connection;
+}
+
+std::shared_ptr<redis::ScriptCaller> make_caller(redis::Executor executor, const StoreOptions& options) {
+  redis::ConnectionOptions connection = connection_options(options);
+  const auto addresses = [](const std::vector<StoreAddress>& from) {
+    std::vector<redis::Address> to;
+    for (const StoreAddress& one : from) to.push_back({one.host, one.port});
+    return to;
+  };
+  if (!options.cluster.empty()) {
+    redis::ClusterOptions cluster;
+    cluster.seeds = addresses(options.cluster);
+    cluster.node = std::move(connection);
+    return redis::ClusterCaller::start(executor, std::move(cluster));
+  }
+  if (!options.sentinels.empty()) {
+    redis::SentinelOptions sentinel{addresses(options.sentinels), options.host, options.sentinel_username,
+                                    options.sentinel_password, options.tls};
+    connection.finder = std::make_shared<redis::Sentinels>(executor, std::move(sentinel));
+  }
+  return std::make_shared<redis::SingleCaller>(redis::Connection::start(executor, std::move(connection)));
 }
 
 RedisStore::RedisStore(std::shared_ptr<redis::ScriptCaller> caller, std::chrono::milliseconds timeout,

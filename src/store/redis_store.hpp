@@ -32,6 +32,8 @@ struct RedisStoreStats {
 };
 
 redis::ConnectionOptions connection_options(const StoreOptions& options);
+// Begins to connect to what the options name: one server, one found by Sentinels, or a cluster.
+std::shared_ptr<redis::ScriptCaller> make_caller(redis::Executor executor, const StoreOptions& options);
 
 class RedisStore final : public limit::CounterStore {
  public:

@@ -20,15 +20,19 @@ using redis::ErrorKind;
 // A shared store that fails as told; otherwise every layer passes.
 class MoodyStore final : public limit::CounterStore {
  public:
+  explicit MoodyStore(const Clock& clock) : clock_(clock) {}
+
   error_code mood;
   int calls = 0;
   int settled = 0;
+  std::int64_t handed_in = 0;
   int released = 0;
 
   bool decide_now(ChargeSet&) override { return false; }
   boost::asio::awaitable<void> decide(ChargeSet& set) override {
     ++calls;
     set.store_error = mood;
+    set.store_now_ms = clock_.monotonic_ms();
     for (limit::Charge& charge : set.charges()) {
       charge.charged = true;
       charge.answered = Answered::store;
@@ -37,9 +41,15 @@ class MoodyStore final : public limit::CounterStore {
     co_return;
   }
   boost::asio::awaitable<void> peek(ChargeSet& set) override { return decide(set); }
-  void settle(const ChargeSet&, std::int64_t) override { ++settled; }
+  void settle(const ChargeSet&, std::int64_t delta) override {
+    ++settled;
+    handed_in += delta;
+  }
   void release(const ChargeSet&) override { ++released; }
   void renew(const ChargeSet&) override {}
+
+ private:
+  const Clock& clock_;
 };
 
 class LadderTest : public ::testing::Test {
@@ -54,21 +64,30 @@ class LadderTest : public ::testing::Test {
     return policy(kind, limit, FailureMode::local, FailureMode::local);
   }
   LadderStore& make(std::size_t instances) {
+    fleet_.emplace(1, instances);
     LadderStore::Options options;
-    options.instances = instances;
-    return store_.emplace(options, shared_, memory_, clock_);
+    options.hand_in_within = std::chrono::milliseconds(0);
+    return store_.emplace(options, LadderStore::Parts{shared_, memory_, clock_, *fleet_, fleet_->uses(0),
+                                                      loop_.get_executor()});
   }
   void decide(ChargeSet& set) {
-    if (store_->decide_now(set)) return;
-    boost::asio::io_context loop;
-    test::await(loop, store_->decide(set));
+    if (!store_->decide_now(set)) test::await(loop_, store_->decide(set));
     ASSERT_FALSE(set.store_error) << "nobody above may see it";
+    run_background();
+  }
+  void run_background() {
+    for (int n = 0; n < 3; ++n) {
+      loop_.restart();
+      loop_.run_for(std::chrono::milliseconds(4));
+    }
   }
   void break_store(ErrorKind kind = ErrorKind::timeout) { shared_.mood = redis::make_error_code(kind); }
 
   FakeClock clock_;
-  MoodyStore shared_;
+  boost::asio::io_context loop_;
+  MoodyStore shared_{clock_};
   MemoryStore memory_{1000, clock_};
+  std::optional<FleetShare> fleet_;
   std::optional<LadderStore> store_;
 };
 
@@ -97,7 +116,7 @@ TEST_F(LadderTest, LocalCountsTheShareOfThisInstance) {
     EXPECT_EQ(set.charge[0].verdict.limit, 100) << "the policy's, not the share";
     passed += set.charge[0].verdict.within_limit ? 1 : 0;
   }
-  EXPECT_EQ(passed, 34);
+  EXPECT_EQ(passed, 40) << "a third, and a fifth more";
   EXPECT_EQ(store_->stats().local, 100U);
   EXPECT_EQ(store_->stats().last_error, static_cast<int>(ErrorKind::timeout));
 }
@@ -210,6 +229,7 @@ TEST_F(LadderTest, ABriefFailureBecomesALongOneAndEndsWithASuccess) {
   EXPECT_EQ(store_->stats().health, StoreHealth::long_failure);
   shared_.mood = {};
   clock_.advance(5000);
+  EXPECT_EQ(answered(), Answered::failed_shut) << "sends a probe on its way";
   EXPECT_EQ(answered(), Answered::store);
   EXPECT_EQ(store_->stats().health, StoreHealth::healthy);
   EXPECT_EQ(store_->stats().failing_since_ms, 0);
@@ -234,15 +254,18 @@ TEST_F(LadderTest, ADeadStoreIsSparedButProbed) {
     decide(set);
     clock_.advance(10);
   }
-  EXPECT_LT(shared_.calls, 40) << "pauses grow to five seconds";
-  EXPECT_GT(shared_.calls, 12);
+  EXPECT_LT(shared_.calls, 75) << "pauses grow to two seconds";
+  EXPECT_GT(shared_.calls, 30);
+  EXPECT_EQ(store_->stats().probes, static_cast<std::uint64_t>(shared_.calls - 3));
   shared_.mood = {};
-  clock_.advance(5000);
+  clock_.advance(2000);
   ChargeSet set;
   add_layer(set, one, "k");
   decide(set);
-  EXPECT_EQ(set.charge[0].answered, Answered::store);
+  EXPECT_EQ(set.charge[0].answered, Answered::local) << "no request waits for a probe";
   EXPECT_FALSE(store_->stats().breaker_open);
+  decide(set);
+  EXPECT_EQ(set.charge[0].answered, Answered::store);
 }
 
 TEST_F(LadderTest, ABugIsAnsweredHereButOpensNothing) {
@@ -293,15 +316,94 @@ TEST_F(LadderTest, WhatWasCountedHereIsSettledAndReleasedHere) {
   EXPECT_EQ(shared_.released, 1);
 }
 
+// A store that answers every other call is not healthy in between, and its failure becomes a long one.
+TEST_F(LadderTest, AStoreThatFlapsStaysIll) {
+  make(1);
+  const limit::Policy one = local(1'000'000);
+  const auto once = [&](ErrorKind kind) {
+    shared_.mood = kind == ErrorKind{} ? error_code() : redis::make_error_code(kind);
+    ChargeSet set;
+    add_layer(set, one, "k");
+    decide(set);
+    clock_.advance(500);
+  };
+  for (int n = 0; n < 60; ++n) {
+    once(ErrorKind::timeout);
+    once(ErrorKind{});
+    EXPECT_EQ(store_->stats().health, StoreHealth::brief);
+  }
+  for (int n = 0; n < 5; ++n) {
+    once(ErrorKind::timeout);
+    once(ErrorKind{});
+  }
+  EXPECT_EQ(store_->stats().health, StoreHealth::long_failure);
+  for (int n = 0; n < 5; ++n) once(ErrorKind{});
+  EXPECT_EQ(store_->stats().health, StoreHealth::healthy);
+}
+
+TEST_F(LadderTest, TheLastKnownShareOfTheTrafficDecides) {
+  make(4);
+  const UseTable::Use posted[] = {{counter_id("hot"), 700}, {counter_id("rare"), 1}};
+  const std::int64_t fleet[] = {1000, 10'000};
+  fleet_->learn(2, 7, posted, fleet);
+  break_store();
+  const limit::Policy one = local(1000);
+  const auto passes = [&](std::string_view key) {
+    int passed = 0;
+    for (int n = 0; n < 1300; ++n) {
+      ChargeSet set;
+      add_layer(set, one, key);
+      if (!store_->decide_now(set)) test::await(loop_, store_->decide(set));
+      passed += set.charge[0].verdict.within_limit ? 1 : 0;
+    }
+    return passed;
+  };
+  const int hot = passes("hot");
+  EXPECT_LE(hot, 840) << "1.2 x 70 %";
+  EXPECT_GE(hot, 760) << "less one step of rounding";
+  EXPECT_EQ(passes("rare"), 1) << "never nobody";
+  EXPECT_EQ(passes("unseen"), 600) << "1.2 x one of two";
+}
+
+// What was used here is charged to the store when it is back, as far as its counter would still count it.
+TEST_F(LadderTest, WhatWasUsedHereIsHandedIn) {
+  make(1);
+  const limit::Policy bucket = local(6000);
+  limit::Policy window = local(6000, AlgorithmKind::fixed_window);
+  const auto use = [&](const limit::Policy& policy, std::string_view key, std::int64_t cost) {
+    ChargeSet set;
+    add_layer(set, policy, key, cost);
+    decide(set);
+  };
+  use(bucket, "b", 1);  // the store's clock is known now
+  break_store();
+  for (int n = 0; n < 3; ++n) use(bucket, "other", 1);
+  ASSERT_TRUE(store_->stats().breaker_open);
+  use(window, "w", 500);
+  clock_.advance(61'000);
+  use(window, "w", 40);
+  use(bucket, "b", 300);
+  clock_.advance(1000);
+  use(window, "w", 2);
+  shared_.settled = 0;
+  shared_.mood = {};
+  clock_.advance(2000);
+  use(bucket, "b", 0);
+  run_background();
+  // The window of a minute ago is over; the bucket has refilled 100 a second meanwhile.
+  EXPECT_EQ(shared_.settled, 1) << "the others owe nothing any more";
+  EXPECT_EQ(shared_.handed_in, 42);
+}
+
 // The same over a real server that dies, comes back, stops and goes on.
 TEST(LadderOverRedis, OutlivesItsServer) {
   test::RedisServer server;
   RedisWorld world(server.port(), std::chrono::milliseconds(50));
   ASSERT_TRUE(world.ready());
   MemoryStore memory(1000, system_clock());
-  LadderStore::Options options;
-  options.instances = 2;
-  LadderStore store(options, world.store(), memory, system_clock());
+  FleetShare fleet(1, 2);
+  LadderStore store(
+      {}, {world.store(), memory, system_clock(), fleet, fleet.uses(0), world.loop().get_executor()});
   limit::Policy policy = policy_of(AlgorithmKind::token_bucket, 1000, 3'600'000);
   const auto answered = [&] {
     ChargeSet set;

@@ -6,6 +6,7 @@ import unittest
 
 from .client import burst, request_bytes, statuses
 from .fake_redis import FakeRedis
+from .redis_groups import RedisCluster, RedisSentinels
 from .redis_server import RedisServer
 from .upstream import Upstream
 from .weir_process import Weir
@@ -23,8 +24,8 @@ def who(caller=None, user=None, **more):
 class GatewayCase(unittest.TestCase):
     maxDiff = 4000
 
-    def upstream(self, answer=None):
-        upstream = Upstream(answer)
+    def upstream(self, answer=None, tls=None):
+        upstream = Upstream(answer, tls=tls)
         self.addCleanup(upstream.stop)
         return upstream
 
@@ -32,6 +33,16 @@ class GatewayCase(unittest.TestCase):
         server = RedisServer(*options)
         self.addCleanup(server.stop)
         return server
+
+    def redis_cluster(self):
+        cluster = RedisCluster()
+        self.addCleanup(cluster.stop)
+        return cluster
+
+    def redis_sentinels(self, **options):
+        deployment = RedisSentinels(**options)
+        self.addCleanup(deployment.stop)
+        return deployment
 
     def fake_redis(self, server):
         fake = FakeRedis(server)

@@ -67,15 +67,20 @@ class RedisServer:
     def call(self, *args):
         return self.client.call(*args)
 
+    def role(self):
+        return self.call("ROLE")[0]
+
     def flush(self):
         self.call("FLUSHALL")
 
     def keys(self):
-        """{key: time to live in ms}; -1 means it never expires."""
+        """{key of a counter: time to live in ms}; -1 means it never expires."""
         found, cursor = {}, b"0"
         while True:
             cursor, names = self.call("SCAN", cursor, "COUNT", 1000)
             for name in names:
+                if name.startswith(b"w1:{beat:"):
+                    continue
                 life = self.call("PTTL", name)
                 if life != -2:
                     found[name.decode("latin-1")] = life

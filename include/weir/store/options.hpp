@@ -4,7 +4,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
+
+namespace weir::net {
+class TlsClientContext;
+}
 
 namespace weir::store {
 
@@ -25,16 +31,28 @@ struct LeaseOptions {
   std::size_t max_keys = 32768;    // keys whose rate, leases and denials are known
 };
 
+struct StoreAddress {
+  std::string host;
+  std::uint16_t port = 0;
+  bool operator==(const StoreAddress&) const = default;
+};
+
 struct StoreOptions {
   StoreKind kind = StoreKind::memory;
   std::size_t max_keys = 1'000'000;  // memory: counters kept; at least 64
-  // redis://host:port/db or unix:///path
-  std::string host = "127.0.0.1";
+  // redis://host:port/db, rediss:// (TLS) or unix:///path
+  std::string host = "127.0.0.1";  // with sentinels: the name that they watch the primary under
   std::uint16_t port = 6379;
   std::string unix_path;  // instead of host and port
   int database = 0;
   std::string username;
   std::string password;                   // from password_file or ${NAME}; never printed
+  std::shared_ptr<const net::TlsClientContext> tls;  // nullptr: in the clear
+  std::string tls_version;                           // changes with what tls was made of
+  std::vector<StoreAddress> cluster;    // nodes to ask for the map of a cluster; empty: one server
+  std::vector<StoreAddress> sentinels;  // who knows the primary; empty: it is at host and port
+  std::string sentinel_username;
+  std::string sentinel_password;          // never printed
   std::chrono::milliseconds timeout{20};  // per call; alone decides that a call failed
   std::size_t instances = 1;              // live gateways, for the local share of a limit while Redis is down
   std::chrono::seconds long_after{60};    // a brief failure becomes a long one

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the primary that the Sentinels of a deployment agree on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "redis/connection.hpp"
+
+namespace weir::redis {
+
+struct SentinelOptions {
+  std::vector<Address> sentinels;  // at least one
+  std::string primary;             // the name it is watched under ("mymaster")
+  std::string username;            // of the Sentinels themselves; often none
+  std::string password;
+  std::shared_ptr<const net::TlsClientContext> tls;
+};
+
+// One per connection. The Sentinels are asked in turn, from the one that answered last; each has a share of
+// the time.
+class Sentinels final : public Finder {
+ public:
+  Sentinels(Executor executor, SentinelOptions options);
+  // Error: none of them knows, or none answers.
+  boost::asio::awaitable<Result<Address>> find(TimePoint deadline) override;
+
+ private:
+  boost::asio::awaitable<Result<Address>> ask(const Address& sentinel, TimePoint deadline) const;
+
+  Executor executor_;
+  SentinelOptions options_;
+  std::size_t last_good_ = 0;
+};
+
+}  // namespace weir::redis
