@@ -73,6 +73,7 @@ Gateway::~Gateway() = default;
 
 int Gateway::run() {
   std::signal(SIGPIPE, SIG_IGN);
+  signals_.add(SIGUSR1);
   if (!listen()) return kCouldNotRun;
   for (const auto& worker : workers_) worker->start();
   health_.start();
@@ -140,7 +141,9 @@ void Gateway::wait_for_signal() {
 }
 
 void Gateway::on_signal(int signal) {
-  if (signal == SIGHUP) {
+  if (signal == SIGUSR1) {
+    logs_.reopen();
+  } else if (signal == SIGHUP) {
     logs_.reopen();
     service_.reloading();
     reload("SIGHUP");

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view kHelp =
     "weir serve [-c weir.yaml]\n"
-    "  Runs the gateway. SIGHUP (or a changed file) reloads, SIGTERM drains and ends it.\n"
+    "  Runs the gateway. SIGHUP (or a changed file) reloads, SIGUSR1 reopens log files, SIGTERM\n"
+    "  drains and ends it.\n"
     "  -c, --config FILE   the main file (default weir.yaml)\n"
     "Exit codes: 0 drained, 1 the configuration is wrong, 2 could not run (a port is taken).\n";
 

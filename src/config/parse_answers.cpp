@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/parse.hpp"
+#include "telemetry/syslog_socket.hpp"
 
 namespace weir::config {
 
@@ -77,11 +78,18 @@ void parse_linger(Section& answers, http::ServerOptions& server) {
   section.finish();
 }
 
+// stdout, stderr, off, syslog in one of its forms, or a file.
+void read_target(Section& section, std::string_view key, std::string& out) {
+  std::string why;
+  if (!section.text(key, out) || !telemetry::names_syslog(out)) return;
+  if (!telemetry::parse_syslog_target(out, why)) section.error(key, "`" + out + "` " + why);
+}
+
 void parse_denials(Section& log, pipeline::LogOptions& options) {
   const Node* const node = log.find("denials");
   if (node == nullptr) return;
   Section section(*node, "log.denials", log.context());
-  section.text("to", options.denials);
+  read_target(section, "to", options.denials);
   const Node* const sample = section.find("sample");
   if (sample != nullptr && sample->kind == Node::Kind::scalar && sample->text == "auto") {
     options.denial_sample = 0;
@@ -127,7 +135,7 @@ void parse_log(Section& root, Document& document) {
       {"trace", "trace"}, {"debug", "debug"}, {"info", "info"}, {"warn", "warn"}, {"error", "error"}};
   std::string_view level = document.log.level;
   if (section.word("level", level, levels)) document.log.level = std::string(level);
-  section.text("access", document.log.access);
+  read_target(section, "access", document.log.access);
   static constexpr Word<bool> format[] = {{"json", true}};
   bool json = true;
   section.word("format", json, format);

@@ -13,6 +13,7 @@
 #include <csignal>
 
 #include "telemetry/log.hpp"
+#include "weir/base/clock.hpp"
 
 namespace weir::telemetry {
 namespace {
@@ -39,6 +40,11 @@ Result<std::unique_ptr<LineWriter>> LineWriter::open(std::string_view target) {
   if (target == "stderr")
     return std::make_unique<LineWriter>(std::string(target), STDERR_FILENO, Ownership::borrowed);
   const std::string path(target);
+  if (names_syslog(target)) {
+    std::string why;
+    if (!parse_syslog_target(target, why)) return make_error_code(boost::system::errc::invalid_argument);
+    return std::make_unique<LineWriter>(path, -1, Ownership::syslog);
+  }
   const int descriptor = open_file(path);
   if (descriptor < 0) return last_error();
   return std::make_unique<LineWriter>(path, descriptor, Ownership::file);
@@ -46,7 +52,12 @@ Result<std::unique_ptr<LineWriter>> LineWriter::open(std::string_view target) {
 
 LineWriter::LineWriter(std::string target, int descriptor, Ownership ownership)
     : target_(std::move(target)), descriptor_(descriptor), ownership_(ownership) {
-  look_at_descriptor();
+  std::string why;
+  if (ownership_ == Ownership::syslog) {
+    if (auto to = parse_syslog_target(target_, why)) syslog_ = std::make_unique<SyslogSocket>(*std::move(to));
+  } else {
+    look_at_descriptor();
+  }
   thread_ = std::thread([this] { run(); });
 }
 
@@ -101,7 +112,8 @@ void LineWriter::run() {
   std::vector<Chunk> chunks;
   while (take(chunks)) {
     if (ownership_ == Ownership::file) follow_path();
-    for (const Chunk& chunk : chunks) write(chunk);
+    if (syslog_ != nullptr && reopen_.exchange(false)) syslog_->close();
+    for (const Chunk& chunk : chunks) syslog_ != nullptr ? write_to_syslog(chunk) : write(chunk);
   }
 }
 
@@ -114,6 +126,23 @@ void LineWriter::write(const Chunk& chunk) {
     torn_ = true;
     dropped_ += chunk.lines;
   }
+}
+
+void LineWriter::write_to_syslog(const Chunk& chunk) {
+  std::uint64_t lost = 0;
+  std::string_view rest = chunk.text;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    message_.clear();
+    append_syslog_message(message_, system_clock().wall_ms(), line);
+    // One wait per chunk, so that a daemon that hangs holds up neither the queue nor the end.
+    if (!syslog_->send(message_, lost != 0 || stopping_ ? 0 : kPollMs)) ++lost;
+  }
+  written_ += chunk.lines - std::min(lost, chunk.lines);
+  if (lost == 0) return;
+  dropped_ += lost;
+  log_limited(LogLevel::warn, "log.syslog_lost", target_ + ": lines were lost; is a daemon listening there?");
 }
 
 bool LineWriter::write_all(std::string_view text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes log lines to stdout, stderr or a file on a thread of its own.
+// Writes log lines to stdout, stderr, a file or syslog on a thread of its own.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "telemetry/syslog_socket.hpp"
 #include "weir/base/result.hpp"
 
 namespace weir::telemetry {
@@ -20,12 +21,14 @@ namespace weir::telemetry {
 // and counted: a sink that blocks (a full pipe, a dead disk) never blocks a worker.
 //
 // A file is opened for appending and opened again when its path no longer leads to it (logrotate's rename),
-// or after reopen() (SIGHUP). SIGPIPE is blocked on the writing thread.
+// or after reopen() (SIGHUP, SIGUSR1), between two chunks: no line is lost or torn by it. To syslog each line
+// is a message of its own (syslog_socket.hpp). SIGPIPE is blocked on the writing thread.
 class LineWriter {
  public:
   static constexpr std::size_t kQueueChunks = 64;
 
-  // `target`: "stdout", "stderr", or a file path. An error if the file cannot be opened.
+  // `target`: "stdout", "stderr", a SyslogTarget, or a file path. An error if the file cannot be opened or
+  // the target is not well formed; a syslog daemon may come later.
   static Result<std::unique_ptr<LineWriter>> open(std::string_view target);
 
   // Writes out what is queued, giving up after two seconds without progress.
@@ -46,6 +49,7 @@ class LineWriter {
   enum class Ownership : std::uint8_t {
     borrowed,  // a stream that somebody else closes
     file,      // opened from the path `target`, closed and reopened here
+    syslog,    // `descriptor` is not used
   };
   LineWriter(std::string target, int descriptor, Ownership ownership);
 
@@ -58,6 +62,7 @@ class LineWriter {
   void run();
   bool take(std::vector<Chunk>& out);
   void write(const Chunk& chunk);
+  void write_to_syslog(const Chunk& chunk);
   bool write_all(std::string_view text);
   bool wait_writable();
   void follow_path();
@@ -66,6 +71,8 @@ class LineWriter {
   const std::string target_;
   int descriptor_ = -1;
   const Ownership ownership_;
+  std::unique_ptr<SyslogSocket> syslog_;
+  std::string message_;
   bool regular_ = false;  // a plain file: takes any size without blocking on a reader
   bool gave_up_ = false;  // while stopping: what is left is lost
   bool torn_ = false;     // the last write stopped inside a line

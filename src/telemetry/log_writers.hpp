@@ -21,10 +21,10 @@ namespace weir::telemetry {
 // out, when the last worker has let go of it.
 class LogWriters {
  public:
-  // Each "stdout", "stderr", "off" or a file path. On an error nothing changes.
+  // Each "stdout", "stderr", "off", "syslog" (syslog_socket.hpp) or a file path. On an error nothing changes.
   Result<void> configure(std::string_view access, std::string_view denials);
 
-  // For log rotation by SIGHUP.
+  // For log rotation by SIGUSR1, and with every SIGHUP.
   void reopen() noexcept;
 
   std::shared_ptr<LineWriter> access() const;   // nullptr: off
