@@ -8,33 +8,6 @@ namespace weir::config {
 namespace {
 
 constexpr std::string_view kNone[] = {"none"};
-constexpr std::string_view kFalse[] = {"false"};
-
-void parse_listen(Section& root, Document& document) {
-  const Node* const list = root.find("listen");
-  if (list == nullptr) {
-    document.listeners.push_back({{"127.0.0.1", 8080}, root.at(), "listen"});
-    return;
-  }
-  if (list->kind != Node::Kind::sequence || list->items.empty()) {
-    root.error("listen", "needs a list such as [{address: \"0.0.0.0:8080\"}]");
-    return;
-  }
-  for (std::size_t n = 0; n < list->items.size(); ++n) {
-    Section item(list->items[n], "listen[" + std::to_string(n) + "]", root.context());
-    HostPort address;
-    if (item.host_port("address", address)) {
-      document.listeners.push_back(
-          {{address.host, address.port}, item.at("address"), item.path_of("address")});
-    } else if (item.find("address") == nullptr) {
-      item.error("address", "is missing; write one such as \"0.0.0.0:8080\"");
-    }
-    item.not_supported("tls", kNone);
-    item.not_supported("proxy_protocol", kFalse);
-    item.finish();
-  }
-}
-
 void parse_admin(Section& root, Document& document) {
   const Node* const node = root.find("admin");
   if (node == nullptr) return;

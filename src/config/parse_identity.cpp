@@ -5,6 +5,8 @@
 #include <span>
 
 #include "config/parse.hpp"
+#include "config/validate.hpp"
+#include "identity/sources.hpp"
 
 namespace weir::config {
 
@@ -44,11 +46,17 @@ bool trusted_only(Section& item) {
   return trusted;
 }
 
+void check_certificate_part(Section& item, std::string_view part) {
+  const auto parts = identity::certificate_parts();
+  if (std::find(parts.begin(), parts.end(), part) != parts.end()) return;
+  item.error("client_certificate", not_one_of("part of a certificate", part, parts));
+}
+
 // One item of `from`: `peer`, `region`, or {header: X, trust: proxies} and the like.
 std::optional<Source> parse_source(const Node& node, const std::string& path, Context& context) {
   constexpr std::string_view forms =
-      "needs one of {header: NAME}, {query: NAME}, {cookie: NAME}, {api_key: HEADER}, {jwt: CLAIM}, peer or "
-      "region";
+      "needs one of {header: NAME}, {query: NAME}, {cookie: NAME}, {api_key: HEADER}, {jwt: CLAIM}, "
+      "{client_certificate: PART}, peer or region";
   if (node.kind == Node::Kind::scalar && node.text == "peer")
     return Source{SourceKind::peer_address, "", false};
   if (node.kind == Node::Kind::scalar && node.text == "region") return Source{SourceKind::region, "", false};
@@ -57,11 +65,13 @@ std::optional<Source> parse_source(const Node& node, const std::string& path, Co
     return std::nullopt;
   }
   Section item(node, path, context);
-  constexpr std::array<std::pair<std::string_view, SourceKind>, 5> kinds{{{"header", SourceKind::header},
-                                                                          {"query", SourceKind::query},
-                                                                          {"cookie", SourceKind::cookie},
-                                                                          {"api_key", SourceKind::api_key},
-                                                                          {"jwt", SourceKind::jwt}}};
+  constexpr std::array<std::pair<std::string_view, SourceKind>, 6> kinds{
+      {{"header", SourceKind::header},
+       {"client_certificate", SourceKind::client_certificate},
+       {"query", SourceKind::query},
+       {"cookie", SourceKind::cookie},
+       {"api_key", SourceKind::api_key},
+       {"jwt", SourceKind::jwt}}};
   Source source;
   int given = 0;
   for (const auto& [key, kind] : kinds) {
@@ -71,12 +81,11 @@ std::optional<Source> parse_source(const Node& node, const std::string& path, Co
     const bool is_field = kind == SourceKind::header || kind == SourceKind::api_key;
     if (is_field && !is_token(source.name)) item.error(key, "is not a name that HTTP allows for a field");
   }
-  item.not_supported("client_certificate", {});
+  if (source.kind == SourceKind::client_certificate) check_certificate_part(item, source.name);
   source.trusted_only = trusted_only(item);
   item.finish();
-  const bool later = item.find("client_certificate") != nullptr;
   if (given == 1 && !source.name.empty()) return source;
-  if (!later) context.error(node, path, std::string(forms));
+  context.error(node, path, std::string(forms));
   return std::nullopt;
 }
 

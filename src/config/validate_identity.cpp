@@ -5,6 +5,7 @@
 #include "config/parse.hpp"
 #include "config/resolve.hpp"
 #include "config/validate.hpp"
+#include "net/tls_context.hpp"
 
 namespace weir::config {
 
@@ -26,6 +27,14 @@ const DimensionSpec* find_dimension(const Document& document, std::string_view n
   return nullptr;
 }
 
+bool asks_for_certificates(const Document& document) {
+  using Ask = net::TlsServerOptions::ClientCertificate;
+  const auto& listeners = document.server.listeners;
+  return std::any_of(listeners.begin(), listeners.end(), [](const http::ListenerOptions& one) {
+    return one.tls != nullptr && one.tls->options().client_certificate != Ask::none;
+  });
+}
+
 void validate_sources(const Document& document, Diagnostics& diagnostics) {
   for (const DimensionSpec& one : document.dimensions) {
     const std::string path = "identity." + one.options.name + ".from";
@@ -35,6 +44,9 @@ void validate_sources(const Document& document, Diagnostics& diagnostics) {
       }
       if (source.kind == SourceKind::jwt && document.auth.jwt.keys == nullptr) {
         diagnostics.error(one.at, path, "asks for a token's claim, but auth.jwt names no keys");
+      }
+      if (source.kind == SourceKind::client_certificate && !asks_for_certificates(document)) {
+        diagnostics.error(one.at, path, "asks for a client certificate, but no listen.tls has client_ca");
       }
       if (source.kind == SourceKind::region && document.regions.empty()) {
         diagnostics.error(one.at, path, "asks for the region, but there is no table `regions`");

@@ -5,6 +5,7 @@
 
 #include "identity/percent.hpp"
 #include "identity/trim.hpp"
+#include "net/tls_certificate.hpp"
 
 namespace weir::identity {
 namespace {
@@ -69,6 +70,19 @@ std::string_view take(std::string_view& rest, char separator) {
 }
 
 }  // namespace
+
+std::span<const std::string_view> certificate_parts() noexcept {
+  static constexpr std::string_view parts[] = {"subject", "cn", "san_dns", "san_uri", "san_email"};
+  return parts;
+}
+
+std::string_view certificate_part(const net::TlsPeer& certificate, std::string_view part) noexcept {
+  if (part == "subject") return certificate.subject;
+  if (part == "cn") return certificate.common_name;
+  if (part == "san_dns") return certificate.san_dns;
+  if (part == "san_uri") return certificate.san_uri;
+  return certificate.san_email;
+}
 
 Reading read_text(std::string_view text) {
   Gathering gathering;

@@ -2,10 +2,15 @@
 // Where the value of a dimension is read from (spec ID-1, ID-2).
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "weir/http/message.hpp"
+
+namespace weir::net {
+struct TlsPeer;
+}
 
 namespace weir::identity {
 
@@ -42,5 +47,10 @@ Reading read_query(const http::RequestHead& head, std::string_view name, std::st
 
 // All Cookie lines. Names are case-sensitive; a pair of quotes around the value is not part of it.
 Reading read_cookie(const http::RequestHead& head, std::string_view name);
+
+// A part of a client's verified certificate: subject, cn, san_dns, san_uri or san_email.
+std::string_view certificate_part(const net::TlsPeer& certificate, std::string_view part) noexcept;
+// Those words.
+std::span<const std::string_view> certificate_parts() noexcept;
 
 }  // namespace weir::identity

@@ -45,7 +45,9 @@ class Answer:
 
 
 class Upstream:
-    def __init__(self, answer=None, port=None):
+    def __init__(self, answer=None, port=None, tls=None):
+        """tls: an ssl.SSLContext to speak TLS with."""
+        self.tls = tls
         self.port = port or free_port()
         self.lock = threading.Lock()
         self.seen, self.hits, self.connections, self.cancelled = [], Counter(), 0, 0
@@ -90,7 +92,7 @@ class Upstream:
     def _run(self, ready):
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(lambda loop, context: None)
-        start = asyncio.start_server(self._serve, "127.0.0.1", self.port, backlog=1024)
+        start = asyncio.start_server(self._serve, "127.0.0.1", self.port, backlog=1024, ssl=self.tls)
         self.server = self.loop.run_until_complete(start)
         ready.set()
         self.loop.run_forever()

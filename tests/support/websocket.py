@@ -59,11 +59,11 @@ class WebSocket:
         self.link, self.answer = link, answer
 
     @classmethod
-    def open(cls, address, target="/ws", headers=None, timeout=10.0):
+    def open(cls, address, target="/ws", headers=None, timeout=10.0, link=None):
         key = base64.b64encode(os.urandom(16)).decode()
         fields = {"Connection": "keep-alive, Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
                   "Sec-WebSocket-Key": key, **(headers or {})}
-        link = Connection(address, timeout)
+        link = link or Connection(address, timeout)
         link.send(request_bytes("GET", target, fields))
         answer = link.read_response()
         if answer.status != 101:
