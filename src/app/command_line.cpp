@@ -27,6 +27,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"check", "validate the configuration and say all that is wrong with it", check_command},
     {"explain", "show which limits a request would meet, and where they were written", explain_command},
     {"simulate", "replay access logs against new quotas: who would be refused", simulate_command},
+    {"top", "watch who sends most and who is refused most", top_command},
     {"health", "ask a running gateway whether it takes traffic", health_command},
     {"demo-upstream", "a small server to proxy to, for a first try", demo_upstream_command},
     {"version", "print the version", version_command},

@@ -19,6 +19,7 @@ int serve_command(const std::vector<std::string>& arguments);
 int check_command(const std::vector<std::string>& arguments);
 int explain_command(const std::vector<std::string>& arguments);
 int simulate_command(const std::vector<std::string>& arguments);
+int top_command(const std::vector<std::string>& arguments);
 int health_command(const std::vector<std::string>& arguments);
 int demo_upstream_command(const std::vector<std::string>& arguments);
 
