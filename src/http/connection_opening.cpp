@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands before the first request of a connection: the header of a balancer, the TLS handshake.
+#include <limits>
+
 #include "base/own_count.hpp"
 #include "http/connection.hpp"
 #include "http/server.hpp"
@@ -10,6 +12,12 @@ namespace weir::http {
 using boost::asio::awaitable;
 using net::Interest;
 using net::Wake;
+
+namespace {
+
+constexpr auto kNoCap = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
+
+}  // namespace
 
 std::unique_ptr<net::Stream> Connection::make_stream(Server& server, int descriptor,
                                                      const ListenerOptions* listener) {
@@ -57,8 +65,9 @@ awaitable<bool> Connection::read_proxy_header(std::int64_t deadline_ms) {
 bool Connection::take_proxy_header(const net::ProxyHeader& header) {
   if (!stream_->drop(header.size)) return false;
   if (header.source == net::ProxyHeader::Source::own) return true;
+  // It is counted already, under the balancer's address: for a moment twice, which no cap shall see.
   const auto verdict =
-      server_.budget_->take(header.client.address, SIZE_MAX, options_->connections_per_address);
+      server_.budget_->take(header.client.address, kNoCap, options_->connections_per_address);
   if (verdict != ConnectionBudget::Verdict::granted) {
     server_.stats_.rejected.fetch_add(1, std::memory_order_relaxed);
     return false;
