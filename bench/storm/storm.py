@@ -83,7 +83,7 @@ def one_run(tenants, layered, arguments):
     upstream = subprocess.Popen([arguments.weir, "demo-upstream", "--listen", f"127.0.0.1:{port}"])
     weir = prometheus = None
     try:
-        weir = Weir(f"127.0.0.1:{port}", quotas(tenants, layered), {"log": {"access": "off", "denials": "off"}})
+        weir = Weir(f"127.0.0.1:{port}", quotas(tenants, layered), {"log": {"access": "off"}})
         prometheus = PrometheusServer([weir.settings["admin"]["address"]], every=SCRAPE)
         prometheus.wait_ready()
         watch = Watch(prometheus)
