@@ -13,6 +13,7 @@
 namespace weir::app {
 namespace {
 
+constexpr std::array<std::string_view, 3> kCountingNames{"exact", "auto", "leased"};
 constexpr std::array<std::string_view, 3> kHealthNames{"healthy", "brief", "long"};
 
 void append_store(std::string& out, const pipeline::Runtime& runtime, const store::MemoryStore& memory,
@@ -29,6 +30,7 @@ void append_store(std::string& out, const pipeline::Runtime& runtime, const stor
     }
     object.text("health", kHealthNames[static_cast<std::size_t>(worst)]);
     object.number("workers_connected", connected);
+    object.text("counting", kCountingNames[static_cast<std::size_t>(runtime.store.lease.counting)]);
   }
   object.end();
 }
@@ -85,6 +87,7 @@ void Gateway::start_admin() {
   metrics_.add_source([this] { return logs_.families(); });
   metrics_.add_source([this] { return redis_families(workers_); });
   metrics_.add_source([this] { return ladder_families(workers_, *fleet_); });
+  metrics_.add_source([this] { return lease_families(workers_, leases_.get()); });
   metrics_.add_source([this] { return upstream_families(workers_, *clusters_); });
   metrics_.add_source(
       [this] { return override_families(status_.facts().runtime->chain, system_clock().wall_ms()); });

@@ -24,6 +24,8 @@ std::vector<telemetry::SampleFamily> memory_families(const store::MemoryStore& m
 std::vector<telemetry::SampleFamily> redis_families(const Workers& workers);  // empty in memory mode
 std::vector<telemetry::SampleFamily> ladder_families(const Workers& workers,
                                                      const store::FleetShare& fleet);  // the same
+// Empty if every request is counted exactly.
+std::vector<telemetry::SampleFamily> lease_families(const Workers& workers, store::LeasePool* pool);
 // Temporary overrides (spec QM-6) that are over at `now_ms` (wall), and the next one that will be.
 std::vector<telemetry::SampleFamily> override_families(const limit::LimiterChain& chain, std::int64_t now_ms);
 std::vector<telemetry::SampleFamily> upstream_families(const Workers& workers,

@@ -11,8 +11,8 @@ using limit::Terms;
 
 namespace {
 
-constexpr double kHotRate = 16;   // permits per second; a lease of a second then holds that many
-constexpr double kWarmRate = 4;   // the same for `leased`
+constexpr double kHotRate = 8;    // permits per second; a lease of a second then holds that many
+constexpr double kWarmRate = 3;   // the same for `leased`
 constexpr double kPerLease = 40;  // requests that one lease should serve
 constexpr double kShareOfRest = 0.8;
 constexpr double kNearTheEnd = 0.35;  // of what is expected until the end, when little is left

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints what permit leases cost and what they keep, for fleets of 2 to 256 instances: cells are
+// over % of the worst window / under % / store calls per request / % of requests that waited.
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "simulation.hpp"
+
+namespace {
+
+using namespace weir;
+using bench::Load;
+using bench::Outcome;
+using limit::AlgorithmKind;
+
+const std::vector<std::size_t> kSizes{2, 8, 32, 64, 128, 256};
+
+limit::Policy policy_of(AlgorithmKind kind, std::int64_t limit, std::int64_t window_ms) {
+  limit::Policy policy;
+  policy.layer = limit::name_of(kind);
+  policy.terms = {kind, limit, window_ms, limit, 0, 10, false};
+  return policy;
+}
+
+store::LeaseOptions counting(store::Counting how) {
+  store::LeaseOptions options;
+  options.counting = how;
+  options.max_keys = 1024;
+  return options;
+}
+
+void cell(const Outcome& outcome) {
+  std::printf(" %.1f / %.1f / %.4f / %.1f |", outcome.over_percent, outcome.under_percent,
+              static_cast<double>(outcome.calls) / static_cast<double>(outcome.counted),
+              100 * static_cast<double>(outcome.waited) / static_cast<double>(outcome.offered));
+  std::fflush(stdout);
+}
+
+void head(const char* title, const char* first) {
+  std::printf("\n**%s**\n\n| %s |", title, first);
+  for (const std::size_t size : kSizes) std::printf(" N=%zu |", size);
+  std::printf("\n|---|");
+  for (std::size_t n = 0; n < kSizes.size(); ++n) std::printf("---|");
+  std::printf("\n");
+}
+
+void row(const char* name, const limit::Policy& policy, Load load, store::Counting how) {
+  std::printf("| %s |", name);
+  for (const std::size_t size : kSizes) {
+    load.instances = size;
+    cell(bench::simulate(policy, counting(how), load));
+  }
+  std::printf("\n");
+}
+
+void every_algorithm() {
+  std::printf(
+      "\n**every algorithm that leases, 4000 in 10 s, offered 1.5x; under against an exact run**\n\n");
+  std::printf("| algorithm | N=2 | N=4 | N=8 | N=32 |\n|---|---|---|---|---|\n");
+  for (const AlgorithmKind kind :
+       {AlgorithmKind::fixed_window, AlgorithmKind::sliding_window, AlgorithmKind::sliding_counter,
+        AlgorithmKind::token_bucket, AlgorithmKind::gcra}) {
+    const limit::Policy policy = policy_of(kind, 4000, 10'000);
+    std::printf("| %s |", policy.layer.c_str());
+    for (const std::size_t size : {2, 4, 8, 32}) {
+      Load load;
+      load.instances = size;
+      load.per_second = 600;
+      load.for_ms = 50'000;
+      const Outcome exact = bench::simulate(policy, counting(store::Counting::exact), load);
+      cell(bench::simulate(policy, counting(store::Counting::automatic), load, exact.allowed));
+    }
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+int main() {
+  const auto automatic = store::Counting::automatic;
+  const limit::Policy big = policy_of(AlgorithmKind::fixed_window, 20'000, 10'000);
+  const limit::Policy quick = policy_of(AlgorithmKind::fixed_window, 1'000, 1'000);
+  const limit::Policy small = policy_of(AlgorithmKind::fixed_window, 3'000, 10'000);
+
+  head("one hot key, 20000 in 10 s", "load");
+  row("1.5x, even", big, {.per_second = 3000}, automatic);
+  row("1.2x, moving skew", big, {.per_second = 2400, .instance_skew = 0.8, .reshuffle_ms = 1000}, automatic);
+  row("0.9x, moving skew", big, {.per_second = 1800, .instance_skew = 0.8, .reshuffle_ms = 1000}, automatic);
+  row("1.5x, 1 % of answers lost", big, {.per_second = 3000, .lost_replies = 0.01}, automatic);
+  row("1.5x, one dies every 2 s", big, {.per_second = 3000, .kill_every_ms = 2000}, automatic);
+  row("1.5x, counted exactly", big, {.per_second = 3000, .for_ms = 20'000}, store::Counting::exact);
+
+  head("one hot key, 1000 in 1 s", "load");
+  row("2x, even", quick, {.per_second = 2000, .for_ms = 10'000}, automatic);
+
+  head("200 keys by Zipf (1.1), 3000 in 10 s each, 6000 requests/s", "load");
+  row("all keys", small, {.keys = 200, .per_second = 6000, .for_ms = 20'000}, automatic);
+
+  every_algorithm();
+  return EXIT_SUCCESS;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of the counting permit leases take off the shared store.
+#include "app/gauges.hpp"
+#include "telemetry/families.hpp"
+
+namespace weir::app {
+namespace {
+
+using telemetry::HistogramValue;
+using telemetry::SampleFamily;
+using telemetry::SampleKind;
+
+template <class Value>
+double sum(const Workers& workers, Value value) {
+  double total = 0;
+  for (const auto& worker : workers)
+    total += static_cast<double>((worker->stores().leases()->stats().*value).load(std::memory_order_relaxed));
+  return total;
+}
+
+SampleFamily sizes(const Workers& workers) {
+  HistogramValue value;
+  value.bounds.assign(store::kLeaseSizeBounds.begin(), store::kLeaseSizeBounds.end());
+  value.counts.resize(value.bounds.size() + 1);
+  for (const auto& worker : workers) {
+    const telemetry::Histogram& part = worker->stores().leases()->stats().sizes;
+    for (std::size_t n = 0; n < value.counts.size(); ++n) value.counts[n] += part.count(n);
+    value.sum += static_cast<double>(part.sum());
+  }
+  return {
+      "weir_lease_size_permits", "Permits that one lease brought.", SampleKind::histogram, {{{}, 0, value}}};
+}
+
+}  // namespace
+
+std::vector<SampleFamily> lease_families(const Workers& workers, store::LeasePool* pool) {
+  if (pool == nullptr || workers.empty()) return {};
+  using Stats = store::LeaseStoreStats;
+  SampleFamily requests{
+      "weir_lease_requests_total",
+      "Requests by how they were decided: permits at hand, a refusal that was known, or the store.",
+      SampleKind::counter,
+      {{{{"decided", "at_hand"}}, sum(workers, &Stats::hits), {}},
+       {{{"decided", "known_refusal"}}, sum(workers, &Stats::denials), {}},
+       {{{"decided", "store"}}, sum(workers, &Stats::asked), {}}}};
+  SampleFamily calls{"weir_lease_background_calls_total",
+                     "Store calls that no request waited for: leases fetched ahead, permits given back.",
+                     SampleKind::counter,
+                     {{{{"purpose", "fetch"}}, sum(workers, &Stats::fetches), {}},
+                      {{{"purpose", "return"}}, sum(workers, &Stats::returns), {}}}};
+  const store::LeasePoolStats& stats = pool->stats();
+  return {
+      std::move(requests),
+      std::move(calls),
+      sizes(workers),
+      telemetry::counter_family("weir_lease_permits_returned_total", "Permits of leases given back unused.",
+                                static_cast<double>(stats.returned.load())),
+      telemetry::counter_family("weir_lease_permits_lapsed_total",
+                                "Permits of leases that ended unused: their window was over.",
+                                static_cast<double>(stats.lapsed.load())),
+      telemetry::gauge_family("weir_lease_permits_held", "Permits at hand now.",
+                              static_cast<double>(pool->held()))};
+}
+
+}  // namespace weir::app
