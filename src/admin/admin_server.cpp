@@ -27,10 +27,14 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
 using Response = http::response<http::string_body>;
-using Parser = http::request_parser<http::empty_body>;
+using Parser = http::request_parser<http::string_body>;
 
 constexpr std::size_t kMaxConnections = 64;
 constexpr std::uint32_t kHeaderBytes = 8 * 1024;
+// What a page may do: fetch its own files and this port's data, be shown in no frame, run no text as script.
+constexpr std::string_view kPagePolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 constexpr auto kStepTime = std::chrono::seconds(10);
 constexpr auto kIdleTime = std::chrono::seconds(60);
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
@@ -41,8 +45,12 @@ Response response_of(AdminReply reply, unsigned version, bool keep_alive) {
   response.set(http::field::content_type, reply.content_type);
   response.set(http::field::cache_control, "no-store");
   response.set("X-Content-Type-Options", "nosniff");
+  response.set("X-Frame-Options", "DENY");
+  response.set("Content-Security-Policy", kPagePolicy);
+  response.set("Cross-Origin-Resource-Policy", "same-origin");
+  response.set("Referrer-Policy", "no-referrer");
   if (reply.status == 401) response.set(http::field::www_authenticate, "Bearer");
-  if (reply.status == 405) response.set(http::field::allow, "GET, HEAD");
+  if (!reply.allow.empty()) response.set(http::field::allow, reply.allow);
   response.keep_alive(keep_alive);
   response.content_length(reply.body.size());
   response.body() = std::move(reply.body);
@@ -125,16 +133,24 @@ class AdminServer::Loop {
       telemetry::log_limited(telemetry::LogLevel::warn, "admin.connection", "closed by an exception");
   }
 
+  static std::string peer_of(const tcp::socket& socket) {
+    error_code gone;
+    const tcp::endpoint peer = socket.remote_endpoint(gone);
+    return gone ? "unknown" : peer.address().to_string() + ':' + std::to_string(peer.port());
+  }
+
   asio::awaitable<void> serve(tcp::socket socket) {
+    const std::string peer = peer_of(socket);
     beast::tcp_stream stream(std::move(socket));
     beast::flat_buffer buffer(2 * kHeaderBytes);
     for (bool keep_alive = true, first = true; keep_alive; first = false) {
       Parser parser;
       parser.header_limit(kHeaderBytes);
+      parser.body_limit(kMaxBody);
       stream.expires_after(first ? kStepTime : kIdleTime);
       auto [failed, octets] = co_await http::async_read(stream, buffer, parser, kToken);
       if (failed && status_of(failed) == 0) co_return;
-      Response response = failed ? refusal(status_of(failed)) : respond(parser);
+      Response response = failed ? refusal(status_of(failed)) : respond(parser, peer);
       keep_alive = response.keep_alive();
       stream.expires_after(kStepTime);
       auto [unsent, sent] = co_await http::async_write(stream, response, kToken);
@@ -151,12 +167,19 @@ class AdminServer::Loop {
     return response_of(std::move(reply), 11, false);
   }
 
-  Response respond(const Parser& parser) const {
+  Response respond(const Parser& parser, std::string_view peer) const {
     const auto& message = parser.get();
     AdminRequest request;
     request.method = view_of(message.method_string());
     request.target = view_of(message.target());
     request.authorization = view_of(message[http::field::authorization]);
+    request.host = view_of(message[http::field::host]);
+    request.accept = view_of(message[http::field::accept]);
+    request.origin = view_of(message[http::field::origin]);
+    request.fetch_site = view_of(message["Sec-Fetch-Site"]);
+    request.content_type = view_of(message[http::field::content_type]);
+    request.body = message.body();
+    request.peer = peer;
     Response response =
         response_of(answer(request, options_.token, source_), message.version(), message.keep_alive());
     if (message.method() == http::verb::head) response.body().clear();

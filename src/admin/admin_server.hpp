@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The admin listener: a small HTTP/1.1 server on a thread of its own, apart from the data path (routes.hpp
-// says what it answers). Bounds: 64 connections, 8 KiB of head, no body, 10 s for a request to come or an
-// answer to go, 60 s idle. Bad input is answered with 400 or closed; nothing it receives ends the process.
+// says what it answers). Bounds: 64 connections, 8 KiB of head, as much of body, 10 s for a request to come
+// or an answer to go, 60 s idle. Bad input is answered with 400 or closed; nothing it receives ends the
+// process.
 #pragma once
 
 #include <cstdint>

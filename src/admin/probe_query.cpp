@@ -3,30 +3,14 @@
 
 #include <algorithm>
 
+#include "admin/form_query.hpp"
 #include "identity/addresses.hpp"
-#include "identity/percent.hpp"
 #include "identity/trim.hpp"
 
 namespace weir::admin {
 namespace {
 
 constexpr std::size_t kMaxHeaders = 100;
-
-// Decodes application/x-www-form-urlencoded; nullopt for a malformed escape.
-std::optional<std::string> decode(std::string_view text) {
-  std::string out;
-  for (std::size_t n = 0; n < text.size(); ++n) {
-    if (text[n] != '%') {
-      out += text[n] == '+' ? ' ' : text[n];
-      continue;
-    }
-    const int octet = identity::decode_escape(text.substr(n));
-    if (octet < 0) return std::nullopt;
-    out += static_cast<char>(octet);
-    n += 2;
-  }
-  return out;
-}
 
 bool is_token(std::string_view text) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
@@ -72,16 +56,10 @@ std::string apply(std::string_view name, std::string value, pipeline::ProbeReque
 
 std::optional<pipeline::ProbeRequest> parse_probe(std::string_view query, std::string& why) {
   pipeline::ProbeRequest probe;
-  while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(pair.size() + 1, query.size()));
-    if (pair.empty()) continue;
-    const auto equals = std::min(pair.find('='), pair.size());
-    const auto name = decode(pair.substr(0, equals));
-    auto value = decode(pair.substr(std::min(equals + 1, pair.size())));
-    why = name && value ? apply(*name, std::move(*value), probe) : "malformed percent escape";
-    if (!why.empty()) return std::nullopt;
-  }
+  why = each_parameter(query, [&probe](std::string_view name, std::string value) {
+    return apply(name, std::move(value), probe);
+  });
+  if (!why.empty()) return std::nullopt;
   return probe;
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin/routes.hpp"
 
-#include <openssl/crypto.h>
-
 #include <array>
+#include <charconv>
 #include <exception>
 
+#include "admin/form_query.hpp"
+#include "admin/page_assets.hpp"
 #include "admin/probe_query.hpp"
-#include "base/hash.hpp"
+#include "admin/request_guard.hpp"
 #include "telemetry/exposition.hpp"
 #include "telemetry/log.hpp"
-#include "weir/http/message.hpp"
 
 namespace weir::admin {
 namespace {
@@ -18,79 +18,148 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kPlain = "text/plain; charset=utf-8";
 
-constexpr std::string_view kIndex =
-    "weir admin\n\n"
+constexpr std::string_view kHelp =
+    "weir admin; a browser gets the status page at /\n\n"
     "GET /metrics   Prometheus\n"
     "GET /livez     200 while the process runs\n"
     "GET /readyz    200 while it takes traffic, else 503\n"
     "GET /status    version, node, configuration, store, workers (JSON)\n"
     "GET /config    effective configuration, secrets replaced (JSON)\n"
     "GET /top       who sends most, who is refused most: callers, users, APIs (JSON)\n"
+    "GET /live?since=0\n"
+    "               what the status page shows; traffic newer than the point `since` (JSON)\n"
     "GET /explain?method=GET&path=/x&header=X-Caller-Id:%20a&from=1.2.3.4\n"
-    "               which limits a request meets, and how full they are (JSON)\n";
+    "               which limits a request meets, and how full they are (JSON)\n"
+    "GET /counters?layer=user&key=caller:acme&key=user:bob\n"
+    "               one counter; key=user alone is that of requests without a user; lane=exempt (JSON)\n"
+    "POST /counters/reset   "
+    "{\"layer\":\"user\",\"key\":{\"caller\":\"acme\",\"user\":\"bob\"},\"confirm\":\"...\"}\n"
+    "               makes it a fresh one; `confirm` is in the answer of the GET (JSON)\n";
 
 enum class Guard { open, token };
 
-struct Route {
-  std::string_view path;
-  Guard guard;
-  AdminReply (*reply)(std::string_view query, const AdminSource& source);
+struct Asked {
+  const AdminRequest& request;
+  std::string_view query;
+  const AdminSource& source;
 };
 
-AdminReply index(std::string_view, const AdminSource&) {
-  return {200, kPlain, std::string(kIndex)};
+struct Route {
+  std::string_view method;
+  std::string_view path;
+  Guard guard;
+  AdminReply (*reply)(const Asked& asked);
+};
+
+AdminReply plain(int status, std::string_view text) {
+  return {status, kPlain, std::string(text), {}};
 }
 
-AdminReply metrics(std::string_view, const AdminSource& source) {
-  return {200, telemetry::kExpositionType, source.metrics()};
+AdminReply json(std::string document) {
+  return {200, kJson, std::move(document), {}};
 }
 
-AdminReply livez(std::string_view, const AdminSource&) {
-  return {200, kPlain, "ok\n"};
+AdminReply help(const Asked&) {
+  return plain(200, kHelp);
 }
 
-AdminReply readyz(std::string_view, const AdminSource& source) {
-  if (source.ready()) return {200, kPlain, "ok\n"};
-  return {503, kPlain, "not ready\n"};
+AdminReply metrics(const Asked& asked) {
+  return {200, telemetry::kExpositionType, asked.source.metrics(), {}};
 }
 
-AdminReply status(std::string_view, const AdminSource& source) {
-  return {200, kJson, source.status()};
+AdminReply livez(const Asked&) {
+  return plain(200, "ok\n");
 }
 
-AdminReply config(std::string_view, const AdminSource& source) {
-  return {200, kJson, source.config()};
+AdminReply readyz(const Asked& asked) {
+  return asked.source.ready() ? plain(200, "ok\n") : plain(503, "not ready\n");
 }
 
-AdminReply top(std::string_view, const AdminSource& source) {
-  if (!source.top) return {404, kPlain, "no rankings are kept\n"};
-  return {200, kJson, source.top()};
+AdminReply status(const Asked& asked) {
+  return json(asked.source.status());
 }
 
-AdminReply explain(std::string_view query, const AdminSource& source) {
+AdminReply config(const Asked& asked) {
+  return json(asked.source.config());
+}
+
+AdminReply top(const Asked& asked) {
+  if (!asked.source.top) return plain(404, "no rankings are kept\n");
+  return json(asked.source.top());
+}
+
+AdminReply live(const Asked& asked) {
+  if (!asked.source.live) return plain(404, "no history is kept\n");
+  std::uint64_t since = 0;
+  const std::string why = each_parameter(asked.query, [&since](std::string_view name, std::string value) {
+    const char* const end = value.data() + value.size();
+    const auto read = std::from_chars(value.data(), end, since);
+    const bool good = name == "since" && read.ec == std::errc() && read.ptr == end;
+    return std::string(good ? "" : "the only parameter is since, a whole number");
+  });
+  if (!why.empty()) return plain(400, why + '\n');
+  return json(asked.source.live(since));
+}
+
+AdminReply explain(const Asked& asked) {
   std::string why;
-  auto probe = parse_probe(query, why);
-  if (!probe) return {400, kPlain, why + '\n'};
-  return {200, kJson, source.explain(std::move(*probe))};
+  auto probe = parse_probe(asked.query, why);
+  if (!probe) return plain(400, why + '\n');
+  return json(asked.source.explain(std::move(*probe)));
 }
 
-constexpr std::array<Route, 8> kRoutes{{{"/", Guard::token, index},
-                                        {"/metrics", Guard::token, metrics},
-                                        {"/livez", Guard::open, livez},
-                                        {"/readyz", Guard::open, readyz},
-                                        {"/status", Guard::token, status},
-                                        {"/config", Guard::token, config},
-                                        {"/top", Guard::token, top},
-                                        {"/explain", Guard::token, explain}}};
+AdminReply of(SourceAnswer answer) {
+  return {answer.status, kJson, std::move(answer.json), {}};
+}
 
-// Digests are compared, so that neither the place of the first difference nor the length shows in the time.
-bool holds_token(std::string_view authorization, const std::string& token) {
-  constexpr std::string_view kScheme = "Bearer ";
-  if (token.empty()) return true;
-  if (!http::iequals(authorization.substr(0, kScheme.size()), kScheme)) return false;
-  const std::string given = digest_hex(authorization.substr(kScheme.size()));
-  const std::string wanted = digest_hex(token);
-  return CRYPTO_memcmp(given.data(), wanted.data(), wanted.size()) == 0;
+AdminReply counters(const Asked& asked) {
+  if (!asked.source.read_counter) return plain(404, "no counters are shown\n");
+  std::string why;
+  const auto request = parse_counter_query(asked.query, why);
+  if (!request) return plain(400, why + '\n');
+  return of(asked.source.read_counter(*request));
+}
+
+AdminReply reset(const Asked& asked) {
+  if (!asked.source.reset_counter) return plain(404, "no counters are reset\n");
+  if (is_cross_site(asked.request)) return plain(403, "another site's page may not ask for this\n");
+  if (!is_json(asked.request.content_type)) return plain(415, "Content-Type must be application/json\n");
+  std::string why;
+  const auto request = parse_counter_body(asked.request.body, why);
+  if (!request) return plain(400, why + '\n');
+  return of(asked.source.reset_counter(*request, asked.request.peer));
+}
+
+constexpr std::array<Route, 12> kRoutes{{{"GET", "/", Guard::token, help},
+                                         {"GET", "/help", Guard::token, help},
+                                         {"GET", "/metrics", Guard::token, metrics},
+                                         {"GET", "/livez", Guard::open, livez},
+                                         {"GET", "/readyz", Guard::open, readyz},
+                                         {"GET", "/status", Guard::token, status},
+                                         {"GET", "/config", Guard::token, config},
+                                         {"GET", "/top", Guard::token, top},
+                                         {"GET", "/live", Guard::token, live},
+                                         {"GET", "/explain", Guard::token, explain},
+                                         {"GET", "/counters", Guard::token, counters},
+                                         {"POST", "/counters/reset", Guard::token, reset}}};
+
+bool is_get(std::string_view method) {
+  return method == "GET" || method == "HEAD";
+}
+
+AdminReply not_allowed(std::string_view wanted) {
+  const bool get = wanted == "GET";
+  return {405, kPlain, get ? "only GET and HEAD\n" : "only POST\n", get ? "GET, HEAD" : "POST"};
+}
+
+// The page's own files, and the page itself for those who can show it.
+const PageAsset* asset_of(const AdminRequest& request, std::string_view path) {
+  const bool shows = request.accept.find("text/html") != std::string_view::npos;
+  const std::string_view wanted = path == "/" && shows ? "/page/index.html" : path;
+  for (const PageAsset& asset : page_assets()) {
+    if (asset.path == wanted) return &asset;
+  }
+  return nullptr;
 }
 
 AdminReply route(const AdminRequest& request, const std::string& token, const AdminSource& source) {
@@ -99,15 +168,25 @@ AdminReply route(const AdminRequest& request, const std::string& token, const Ad
   const std::string_view query =
       question == path.npos ? std::string_view() : request.target.substr(question + 1);
   const bool allowed = holds_token(request.authorization, token);
+  const bool misled = token.empty() && !is_own_host(request.host);
   for (const Route& each : kRoutes) {
-    if (each.path != path) continue;
-    if (each.guard == Guard::token && !allowed) break;
-    if (request.method != "GET" && request.method != "HEAD") return {405, kPlain, "only GET and HEAD\n"};
-    return each.reply(query, source);
+    if (each.path != path || each.guard != Guard::open) continue;
+    if (!is_get(request.method)) return not_allowed(each.method);
+    return each.reply({request, query, source});
+  }
+  if (misled) return plain(421, "ask for this by address, or as localhost\n");
+  if (const PageAsset* asset = asset_of(request, path)) {
+    if (!is_get(request.method)) return not_allowed("GET");
+    return {200, asset->content_type, std::string(asset->content), {}};
   }
   // Without the token, what exists and what does not look alike.
-  if (!allowed) return {401, kPlain, "a bearer token is needed\n"};
-  return {404, kPlain, "no such endpoint; GET / lists them\n"};
+  if (!allowed) return plain(401, "a bearer token is needed\n");
+  for (const Route& each : kRoutes) {
+    if (each.path != path) continue;
+    const bool right = each.method == "GET" ? is_get(request.method) : each.method == request.method;
+    return right ? each.reply({request, query, source}) : not_allowed(each.method);
+  }
+  return plain(404, "no such endpoint; GET /help lists them\n");
 }
 
 }  // namespace

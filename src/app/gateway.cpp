@@ -60,7 +60,7 @@ Gateway::Gateway(std::string config_path, const config::LoadResult& loaded)
   const std::size_t workers = worker_count(*loaded.runtime);
   fleet_ = std::make_shared<store::FleetShare>(workers, loaded.runtime->store.instances);
   leases_ = make_lease_pool(loaded.runtime->store);
-  const SharedParts shared{system_clock(), memory_, budget_, clusters_, metrics_, logs_, fleet, leases_};
+  const SharedParts shared{system_clock(), memory_, budget_, clusters_, metrics_, logs_, fleet_, leases_};
   for (std::size_t n = 0; n < workers; ++n) {
     workers_.push_back(std::make_unique<Worker>(n, shared, loaded.runtime));
   }

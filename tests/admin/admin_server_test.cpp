@@ -70,36 +70,68 @@ TEST(AdminServer, AnswersAndKeepsTheConnection) {
   const AdminServer server(any_port(), test::source());
   Client client(server);
   for (int n = 0; n < 3; ++n) {
-    client.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
     const std::string reply = client.read_some();
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
     EXPECT_THAT(reply, EndsWith("\r\n\r\nok\n"));
   }
-  client.send("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  client.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(client.read_to_end(), EndsWith("\r\n\r\nweir_up 1\n"));
 }
 
 TEST(AdminServer, HeadHasNoBody) {
   const AdminServer server(any_port(), test::source());
-  const std::string reply = ask(server, "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string reply = ask(server, "HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_THAT(reply, HasSubstr("Content-Length: 10\r\n"));
   EXPECT_THAT(reply, EndsWith("\r\n\r\n"));
 }
 
 TEST(AdminServer, NamesWhatIsNeeded) {
   const AdminServer server(any_port("s3cret"), test::source());
-  EXPECT_THAT(ask(server, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"),
+  EXPECT_THAT(ask(server, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"),
               HasSubstr("WWW-Authenticate: Bearer\r\n"));
-  EXPECT_THAT(ask(server, "GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer s3cret\r\n\r\n"),
+  EXPECT_THAT(ask(server, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer s3cret\r\n\r\n"),
               EndsWith("weir_up 1\n"));
-  EXPECT_THAT(ask(server, "POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),
+  EXPECT_THAT(ask(server, "POST /livez HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"),
               HasSubstr("Allow: GET, HEAD\r\n"));
+}
+
+TEST(AdminServer, SaysWhatAPageMayDo) {
+  const AdminServer server(any_port(), test::source());
+  const std::string reply = ask(server, "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n");
+  EXPECT_THAT(reply, HasSubstr("Content-Type: text/html; charset=utf-8\r\n"));
+  EXPECT_THAT(reply, HasSubstr("Content-Security-Policy: default-src 'none'; script-src 'self';"));
+  EXPECT_THAT(reply, HasSubstr("frame-ancestors 'none'"));
+  EXPECT_THAT(reply, Not(HasSubstr("unsafe-inline")));
+  EXPECT_THAT(reply, HasSubstr("X-Frame-Options: DENY\r\n"));
+  EXPECT_THAT(reply, HasSubstr("X-Content-Type-Options: nosniff\r\n"));
+  EXPECT_THAT(reply, HasSubstr("Referrer-Policy: no-referrer\r\n"));
+}
+
+TEST(AdminServer, HandsOverTheBodyAndThePeer) {
+  const AdminServer server(any_port(), test::source());
+  const std::string reply =
+      ask(server,
+          "POST /counters/reset HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+          "application/json\r\nContent-Length: 29\r\n\r\n{\"layer\":\"user\",\"confirm\":\"\"}");
+  EXPECT_THAT(reply, HasSubstr("{\"reset\":\"user\",\"peer\":\"127.0.0.1:"));
+}
+
+TEST(AdminServer, ABodyIsBounded) {
+  const AdminServer server(any_port(), test::source());
+  const std::string head =
+      "POST /counters/reset HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+  EXPECT_THAT(ask(server, head + "Content-Length: 1000000\r\n\r\n{"), StartsWith("HTTP/1.1 413 "));
+  const std::string chunk = "1000\r\n" + std::string(4096, ' ') + "\r\n";
+  EXPECT_THAT(ask(server, head + "Transfer-Encoding: chunked\r\n\r\n" + chunk + chunk + chunk + "0\r\n\r\n"),
+              StartsWith("HTTP/1.1 413 "));
 }
 
 TEST(AdminServer, PipelinedRequestsAreAnsweredInOrder) {
   const AdminServer server(any_port(), test::source());
   const std::string reply =
-      ask(server, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\nGET /status HTTP/1.1\r\nHost: x\r\n\r\n");
+      ask(server,
+          "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\nGET /status HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_LT(reply.find("ok\n"), reply.find("edge-1"));
 }
 
@@ -121,7 +153,7 @@ TEST(AdminServer, BadInputIsRefusedAndTheNextClientServed) {
     for (std::size_t n = random() % 200; n > 0; --n) noise += static_cast<char>(random());
     ask(server, noise + "\r\n\r\n");
   }
-  EXPECT_THAT(ask(server, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"), EndsWith("ok\n"));
+  EXPECT_THAT(ask(server, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), EndsWith("ok\n"));
 }
 
 TEST(AdminServer, ConnectionsAreBounded) {
@@ -130,15 +162,15 @@ TEST(AdminServer, ConnectionsAreBounded) {
     std::vector<std::unique_ptr<Client>> idle;
     for (int n = 0; n < 64; ++n) {
       idle.push_back(std::make_unique<Client>(server));
-      idle.back()->send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n");
+      idle.back()->send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
       EXPECT_THAT(idle.back()->read_some(), HasSubstr(" 200 "));
     }
-    EXPECT_THAT(ask(server, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"), Not(HasSubstr(" 200 ")));
+    EXPECT_THAT(ask(server, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), Not(HasSubstr(" 200 ")));
   }
   // Once they have left, others are served. The server notices when it next looks at their sockets.
   std::string reply;
   for (int n = 0; n < 500 && reply.empty(); ++n) {
-    reply = ask(server, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n");
+    reply = ask(server, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
     if (reply.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_THAT(reply, HasSubstr(" 200 "));

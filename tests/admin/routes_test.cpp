@@ -31,8 +31,10 @@ TEST(AdminRoutes, ShowWhatTheSourceSays) {
   EXPECT_EQ(get("/config?x=1").body, "{}");
   EXPECT_EQ(get("/livez").status, 200);
   EXPECT_EQ(get("/readyz").status, 200);
-  for (const std::string_view path : {"/metrics", "/livez", "/readyz", "/status", "/config", "/explain"}) {
+  for (const std::string_view path : {"/metrics", "/livez", "/readyz", "/status", "/config", "/explain",
+                                      "/live", "/counters", "/counters/reset"}) {
     EXPECT_THAT(get("/").body, HasSubstr(path));
+    EXPECT_THAT(get("/help").body, HasSubstr(path));
   }
 }
 
@@ -61,7 +63,8 @@ TEST(AdminRoutes, OtherPathsAndMethods) {
 }
 
 TEST(AdminRoutes, ATokenGuardsAllButTheProbes) {
-  for (const std::string_view path : {"/", "/metrics", "/status", "/config", "/explain", "/nothing"}) {
+  for (const std::string_view path : {"/", "/metrics", "/status", "/config", "/explain", "/live", "/counters",
+                                      "/counters/reset", "/help", "/nothing"}) {
     EXPECT_EQ(get(path, "s3cret").status, 401) << path;
     EXPECT_EQ(get(path, "s3cret", "Bearer wrong").status, 401) << path;
     EXPECT_EQ(get(path, "s3cret", "Bearer s3cre").status, 401) << path;

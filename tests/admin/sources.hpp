@@ -20,6 +20,16 @@ inline AdminSource source() {
     for (const auto& [name, value] : probe.headers) text += ' ' + name + '=' + value;
     return "{\"probe\":\"" + text + ' ' + probe.peer + "\"}";
   };
+  source.live = [](std::uint64_t since) { return "{\"since\":" + std::to_string(since) + "}"; };
+  source.read_counter = [](const CounterRequest& request) {
+    std::string text = request.layer + (request.lane == Lane::exempt ? " exempt" : "");
+    for (const auto& [name, value] : request.key) text += ' ' + name + '=' + value.value_or("~");
+    return SourceAnswer{200, "{\"counter\":\"" + text + "\"}"};
+  };
+  source.reset_counter = [](const CounterRequest& request, std::string_view peer) {
+    return SourceAnswer{request.confirm.empty() ? 200 : 409,
+                        "{\"reset\":\"" + request.layer + "\",\"peer\":\"" + std::string(peer) + "\"}"};
+  };
   return source;
 }
 

@@ -33,6 +33,14 @@ TEST(ScriptsLock, HoldsTheScriptThatIsBuiltIn) {
          "the counter keys) if state that is stored now would be read differently.";
 }
 
+TEST(ScriptsLock, HoldsTheHeartbeat) {
+  EXPECT_EQ(locked()[std::string(redis::kBeat.name)], redis::kBeat.sha1);
+}
+
+TEST(ScriptsLock, HoldsWhatIsBesideTheChain) {
+  EXPECT_EQ(locked()["forget"], redis::kForget.sha1) << "lua/forget.lua has changed";
+}
+
 TEST(ScriptsLock, ServerAndBuildComputeTheSameSha1) {
   RedisServer server;
   RespClient client(server.port());

@@ -165,15 +165,15 @@ class Connection:
 class Client:
     """Sends requests to one address. Each call uses the kept connection of the caller's choice or a fresh one."""
 
-    def __init__(self, address, timeout=10.0):
-        self.address, self.timeout = address, timeout
+    def __init__(self, address, timeout=10.0, host="gateway.test"):
+        self.address, self.timeout, self.host = address, timeout, host
 
     def connect(self, source=None):
         return Connection(self.address, self.timeout, (source, 0) if source else None)
 
     def request(self, method, target, headers=None, body=None, source=None, **more):
         with self.connect(source) as connection:
-            return connection.request(method, target, headers, body, **more)
+            return connection.request(method, target, headers, body, **{"host": self.host, **more})
 
     def get(self, target="/", headers=None, **more):
         return self.request("GET", target, headers, **more)
@@ -186,7 +186,7 @@ class Client:
         answers, connection = [], self.connect()
         try:
             for _ in range(count):
-                answers.append(connection.request(method, target, headers))
+                answers.append(connection.request(method, target, headers, host=self.host))
                 if answers[-1].get("Connection", "").lower() == "close":
                     connection.close()
                     connection = self.connect()

@@ -107,7 +107,7 @@ class Weir:
         self.process = subprocess.Popen([*self.prefix, WEIR_BIN, "serve", "-c", str(self.folder.main)],
                                         stdout=self.out, stderr=self.err, cwd=self.folder.path, **self.launch)
         self.client = Client(_address(self.settings["listen"][0]["address"]))
-        self.admin = Client(_address(self.settings["admin"]["address"]))
+        self.admin = Client(_address(self.settings["admin"]["address"]), host=self.settings["admin"]["address"])
         if wait:
             self.wait_ready()
 

@@ -108,6 +108,20 @@ TEST(WorkerRanking, SpeaksJson) {
   EXPECT_EQ(page.at("caller").at("refusals").as_array().size(), 1U);
 }
 
+TEST(WorkerRanking, SaysWhichLayerRefusedWhom) {
+  WorkerRanking worker;
+  Chain by_caller({1});
+  Chain by_user({2});
+  by_caller.record.caller = "evil\"\n<script>";
+  worker.record(by_caller.record, 0);
+  for (int n = 0; n < 3; ++n) worker.record(by_user.record, 0);
+  const auto refused = boost::json::parse(ranking_json({&worker}, 0)).at("refused").as_array();
+  ASSERT_EQ(refused.size(), 2U);
+  EXPECT_EQ(refused[0], boost::json::parse(R"({"layer":"user","name":"acme","count":3,"error":0})"));
+  EXPECT_EQ(refused[1].at("layer").as_string(), "caller");
+  EXPECT_EQ(refused[1].at("name").as_string(), "evil\"\n<script>");
+}
+
 TEST(TopCallers, NamesCallersByTheLayerThatRefused) {
   WorkerRanking worker;
   Chain over_caller({1});
