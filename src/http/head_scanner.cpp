@@ -37,7 +37,7 @@ HeadScanner::State HeadScanner::scan(std::string_view bytes, const Limits& limit
     const State state = take_line(bytes.substr(line_, scanned_ - line_), limits, scanned_ + 2);
     if (state != State::incomplete) return state;
   }
-  const std::size_t unfinished = bytes.size() - line_;
+  const std::size_t unfinished = scanned_ - line_;  // without a CR whose LF is yet to come
   if (lines_ == 0 && unfinished > limits.first_line_bytes) return State::first_line_too_long;
   return bytes.size() - begin_ > limits.bytes ? State::too_long : State::incomplete;
 }

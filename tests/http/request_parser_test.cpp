@@ -99,6 +99,24 @@ TEST(RequestParser, RefusesBrokenSyntax) {
   }
 }
 
+TEST(RequestParser, ALineAtItsLimitIsTheSameAtEverySplit) {
+  ServerOptions options;
+  options.target_bytes = 32;
+  const std::string longest_method(54, 'M');
+  for (std::size_t size = 30; size < 36; ++size) {
+    const std::string bytes =
+        longest_method + " /" + std::string(size - 1, 'a') + " HTTP/1.1\r\nHost: a.test\r\n\r\n";
+    const State expected = size <= options.target_bytes ? State::complete : State::refused;
+    for (std::size_t cut = 1; cut <= bytes.size(); ++cut) {
+      RequestParser parser;
+      RequestHead head;
+      State state = parser.parse(bytes.substr(0, cut), options, head);
+      if (state == State::incomplete) state = parser.parse(bytes, options, head);
+      ASSERT_EQ(state, expected) << size << " cut at " << cut;
+    }
+  }
+}
+
 TEST(RequestParser, ChoosesTheStatusByWhatIsWrong) {
   EXPECT_EQ(judge("GET / HTTP/2.0\r\nHost: a\r\n\r\n"), 505);
   EXPECT_EQ(judge("GET / HTTP/1.2\r\nHost: a\r\n\r\n"), 505);
