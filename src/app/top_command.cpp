@@ -88,7 +88,11 @@ class AdminPort {
     boost::asio::ip::tcp::iostream stream;
     stream.expires_after(kPatience);
     stream.connect(at_.host, std::to_string(at_.port));
-    stream << "GET " << path << " HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n";
+    // The admin port answers to its own address only.
+    const bool is_ipv6 = at_.host.find(':') != std::string::npos;
+    const std::string host = is_ipv6 ? "[" + at_.host + "]" : at_.host;
+    stream << "GET " << path << " HTTP/1.1\r\nHost: " << host << ':' << at_.port
+           << "\r\nConnection: close\r\n";
     if (!token_.empty()) stream << "Authorization: Bearer " << token_ << "\r\n";
     stream << "\r\n" << std::flush;
     const std::string all{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
@@ -105,6 +109,7 @@ class AdminPort {
     if (!get("/status", state, status))
       throw UsageError{"no answer from " + at_.host + ":" + std::to_string(at_.port)};
     if (status == 401) throw UsageError{"the admin port wants its token: --token-file FILE"};
+    if (status != 200) throw UsageError{"the admin port answered " + std::to_string(status)};
     get("/top", ranks, status);
     return top_frame(state, ranks, size, bold, plain);
   }
