@@ -47,6 +47,18 @@ class Caps(GatewayCase):
             self.assertEqual(waiting.read_response().status, 200)
         self.assertGreater(weir.metrics().value("weir_accept_pauses_total"), 0)
 
+    def test_at_the_cap_those_that_idle_make_room(self):
+        weir = self.weir(self.upstream(), settings={"limits": {"connections": 8}, "workers": 1})
+        idle = self.connected(weir, 7)
+        busy, = self.connected(weir, 1)
+        busy.send(b"GET / HTTP/1.1\r\n")  # a head under way is not idle
+        time.sleep(1.2)
+        self.connected(weir, 3)
+        self.assertTrue(any(link.closed_by_peer() for link in idle))
+        self.assertGreaterEqual(weir.metrics().value("weir_connections_shed_total"), 3)
+        busy.send(b"Host: a\r\n\r\n")
+        self.assertEqual(busy.read_response().status, 200)
+
     def test_without_descriptors_it_waits_and_does_not_spin(self):
         weir = self.weir(self.upstream(), settings={"workers": 1}, prefix=("prlimit", "--nofile=48"))
         links = [weir.client.connect() for _ in range(80)]
