@@ -17,19 +17,23 @@ constexpr std::array<std::string_view, 3> kCountingNames{"exact", "auto", "lease
 constexpr std::array<std::string_view, 3> kHealthNames{"healthy", "brief", "long"};
 
 void append_store(std::string& out, const pipeline::Runtime& runtime, const store::MemoryStore& memory,
-                  const Workers& workers) {
+                  const Workers& workers, const store::FleetShare& fleet) {
   JsonObject object(out);
   object.text("kind", runtime.store.kind == store::StoreKind::memory ? "memory" : "redis");
   object.number("local_keys", static_cast<std::int64_t>(memory.live_keys()));
   if (!workers.empty() && workers.front()->stores().redis() != nullptr) {
     std::int64_t connected = 0;
+    std::int64_t open = 0;
     auto worst = store::StoreHealth::healthy;
     for (const auto& worker : workers) {
       connected += worker->stores().redis()->connection_stats().ready.load() ? 1 : 0;
       worst = std::max(worst, worker->stores().ladder()->stats().health.load());
+      open += worker->stores().ladder()->stats().breaker_open.load() ? 1 : 0;
     }
     object.text("health", kHealthNames[static_cast<std::size_t>(worst)]);
     object.number("workers_connected", connected);
+    object.number("breakers_open", open);
+    object.number("live_instances", static_cast<std::int64_t>(fleet.heard()));
     object.text("counting", kCountingNames[static_cast<std::size_t>(runtime.store.lease.counting)]);
   }
   object.end();
@@ -135,7 +139,7 @@ std::string Gateway::status_json() const {
   object.key("upstreams");
   append_upstreams(out, *clusters_);
   object.key("store");
-  append_store(out, *facts.runtime, memory_, workers_);
+  append_store(out, *facts.runtime, memory_, workers_, *fleet_);
   object.end();
   out += '\n';
   return out;

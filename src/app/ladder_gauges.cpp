@@ -50,6 +50,16 @@ std::vector<SampleFamily> ladder_families(const Workers& workers, const store::F
                       "The shared store's clock minus this host's. Windows are the store's.",
                       SampleKind::gauge, static_cast<double>(beat->clock_offset_ms()) / 1000));
   }
+  const store::StoreCheck& check = *workers.front()->stores().check();
+  SampleFamily findings{"weir_store_self_test",
+                        "1: looking at a server of the shared store found this when it was connected to.",
+                        SampleKind::gauge,
+                        {}};
+  for (const store::Finding finding : store::kAllFindings) {
+    const double found = check.found(finding) ? 1 : 0;
+    findings.samples.push_back({{{"finding", std::string(store::name_of(finding))}}, found, {}});
+  }
+  all.push_back(std::move(findings));
   if (workers.front()->stores().slots() != nullptr) {
     double charged = 0;
     double wasted = 0;

@@ -50,6 +50,31 @@ std::string_view advice(ErrorKind kind) {
   return "an error of another kind";
 }
 
+// Once per finding and server that it was found on, in the store's own words and what to do.
+std::string_view advice(store::Finding finding) {
+  switch (finding) {
+    case store::Finding::no_scripts:
+      return "NOPERM: the account may not run scripts; it needs +eval +evalsha and all keys w1:*";
+    case store::Finding::evicts:
+      return "maxmemory-policy evicts keys: counters may be forgotten; give it a store of its own with "
+             "noeviction";
+    case store::Finding::clock_differs:
+      return "its clock differs from this host's by more than a second; windows are the store's";
+    case store::Finding::no_cluster:
+      return "cluster support is off there: write store.cluster: false";
+  }
+  return "";
+}
+
+void report_store_findings(const store::StoreCheck& check) {
+  for (const store::Finding finding : store::kAllFindings) {
+    if (!check.found(finding)) continue;
+    const std::string cause = "store.self_test." + std::string(store::name_of(finding));
+    telemetry::log_limited(telemetry::LogLevel::warn, cause,
+                           "looking at the shared store: " + std::string(advice(finding)));
+  }
+}
+
 }  // namespace
 
 void Gateway::report_store_health() {
@@ -66,6 +91,7 @@ void Gateway::report_store_health() {
                             ? "the shared store answers again"
                             : "the shared store is ill: limits are kept by each layer's on_store_failure");
   }
+  report_store_findings(*workers_.front()->stores().check());
   for (int kind = 1; kind < redis::kErrorKinds; ++kind) report_store_errors(static_cast<ErrorKind>(kind));
 }
 

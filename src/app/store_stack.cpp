@@ -6,7 +6,8 @@ namespace weir::app {
 StoreStack::StoreStack(boost::asio::io_context& io, const Options& options, const Shared& shared)
     : top_(&shared.memory) {
   if (options.store.kind == store::StoreKind::memory) return;
-  caller_ = store::make_caller(io.get_executor(), options.store);
+  if (options.worker == 0) check_ = std::make_shared<store::StoreCheck>();
+  caller_ = store::make_caller(io.get_executor(), options.store, check_);
   redis_ = std::make_unique<store::RedisStore>(caller_, options.store.timeout);
   if (options.worker == 0) {
     store::FleetBeatOptions beat;

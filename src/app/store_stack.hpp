@@ -58,8 +58,10 @@ class StoreStack {
   const store::SlotStore* slots() const noexcept { return slots_.get(); }
   // nullptr but on the first worker.
   const store::FleetBeat* beat() const noexcept { return beat_.get(); }
+  const store::StoreCheck* check() const noexcept { return check_.get(); }
 
  private:
+  std::shared_ptr<store::StoreCheck> check_;
   std::shared_ptr<redis::ScriptCaller> caller_;
   std::unique_ptr<store::RedisStore> redis_;
   std::shared_ptr<store::FleetBeat> beat_;

@@ -70,7 +70,8 @@ void ClusterCaller::close() {
 }
 
 std::size_t ClusterCaller::lane_of(Slot slot) const noexcept {
-  return slots_[slot] == kNoNode ? 0 : slots_[slot] % kLanes;
+  constexpr std::size_t kNobodys = kLanes - 1;
+  return slots_[slot] == kNoNode ? kNobodys : slots_[slot] % kNobodys;
 }
 
 // ----------------------------------------------------------------------------------------------- calls
@@ -242,14 +243,12 @@ bool ClusterCaller::take_range(const Reply& range, const Address& from,
 
 // Ready: each slot has a node, and each of those nodes a connection.
 void ClusterCaller::look_if_ready() {
-  bool ready = true;
-  std::uint16_t seen = kNoNode;
-  for (const std::uint16_t node : slots_) {
-    if (node == seen && ready) continue;
+  std::optional<std::uint16_t> seen;
+  const bool ready = std::ranges::all_of(slots_, [&](std::uint16_t node) {
+    if (node == seen) return true;
     seen = node;
-    ready = node != kNoNode && nodes_[node]->runners.connection().ready();
-    if (!ready) break;
-  }
+    return node != kNoNode && nodes_[node]->runners.connection().ready();
+  });
   stats_.ready.store(ready, std::memory_order_relaxed);
 }
 

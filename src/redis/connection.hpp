@@ -51,6 +51,8 @@ struct Address {
   bool operator==(const Address&) const = default;
 };
 
+class Connection;
+
 // Asked before each connection where to connect to (Sentinel): nobody knows longer than that.
 class Finder {
  public:
@@ -75,6 +77,8 @@ struct ConnectionOptions {
   std::size_t max_reply_bytes = 64 * 1024;
   // Told of each MOVED and ASK, before the call that got it ends: what the server said, from that word on.
   std::function<void(std::string_view)> on_redirect;
+  // Told each time the connection becomes ready; may call it.
+  std::function<void(const std::shared_ptr<Connection>&)> on_ready;
 };
 
 // Monotone counts, readable from any thread.

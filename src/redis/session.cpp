@@ -173,6 +173,7 @@ void Connection::greeted(const Reply& reply) {
   stats_.ready.store(true, std::memory_order_relaxed);
   idle_since_ = std::chrono::steady_clock::now();
   watch();
+  if (options_.on_ready) options_.on_ready(shared_from_this());
 }
 
 void Connection::ping(TimePoint now) {

@@ -40,7 +40,13 @@ TlsLayer::Progress TlsLayer::decrypt(std::span<char> into, std::size_t& size) {
 
 bool TlsLayer::encrypt(std::string_view bytes) {
   ERR_clear_error();
-  return bytes.empty() || SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size())) > 0;
+  while (!bytes.empty()) {
+    // One record at a time, where the context says so.
+    const int written = SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size()));
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
 }
 
 void TlsLayer::take_output(std::string& out) {

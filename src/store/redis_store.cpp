@@ -41,8 +41,15 @@ redis::ConnectionOptions connection_options(const StoreOptions& options) {
   return connection;
 }
 
-std::shared_ptr<redis::ScriptCaller> make_caller(redis::Executor executor, const StoreOptions& options) {
+std::shared_ptr<redis::ScriptCaller> make_caller(redis::Executor executor, const StoreOptions& options,
+                                                 std::shared_ptr<StoreCheck> check) {
   redis::ConnectionOptions connection = connection_options(options);
+  if (check != nullptr) {
+    check->wants_cluster = !options.cluster.empty();
+    connection.on_ready = [check = std::move(check)](const std::shared_ptr<redis::Connection>& to) {
+      boost::asio::co_spawn(to->executor(), look_at(to, check), boost::asio::detached);
+    };
+  }
   const auto addresses = [](const std::vector<StoreAddress>& from) {
     std::vector<redis::Address> to;
     for (const StoreAddress& one : from) to.push_back({one.host, one.port});

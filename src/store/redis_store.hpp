@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "redis/script_caller.hpp"
+#include "store/store_check.hpp"
 #include "telemetry/counters.hpp"
 #include "weir/limit/counter_store.hpp"
 #include "weir/store/options.hpp"
@@ -33,7 +34,9 @@ struct RedisStoreStats {
 
 redis::ConnectionOptions connection_options(const StoreOptions& options);
 // Begins to connect to what the options name: one server, one found by Sentinels, or a cluster.
-std::shared_ptr<redis::ScriptCaller> make_caller(redis::Executor executor, const StoreOptions& options);
+// `check`: each server is looked at when it is connected to; may be null.
+std::shared_ptr<redis::ScriptCaller> make_caller(redis::Executor executor, const StoreOptions& options,
+                                                 std::shared_ptr<StoreCheck> check = nullptr);
 
 class RedisStore final : public limit::CounterStore {
  public:

@@ -19,6 +19,8 @@ class Sentinel(GatewayCase):
 
     def healthy(self, weir, server):
         """Counted in `server` again."""
+        server.reconnect()
+
         def check():
             name = f"probe{time.monotonic_ns()}"
             weir.client.get("/", who("A", name))

@@ -6,7 +6,9 @@ import tempfile
 import shutil
 
 from support.case import GatewayCase, who
+from support.certificates import Authority
 from support.client import statuses
+from support.ports import free_port
 
 LIMIT = {"user": {"default": 10, "window": "1h"}}
 
@@ -36,6 +38,29 @@ class Reach(GatewayCase):
         path = os.path.join(folder, "redis.sock")
         redis = self.redis("--unixsocket", path)
         self.counts(self.gateway(url=f"unix://{path}"), redis)
+
+    def test_tls(self):
+        authority = Authority()
+        self.addCleanup(authority.remove)
+        authority.issue("server", "DNS:localhost,IP:127.0.0.1")
+        port, file = free_port(), lambda name: str(authority.folder / name)
+        redis = self.redis("--tls-port", str(port), "--tls-cert-file", file("server.pem"), "--tls-key-file",
+                           file("server.key"), "--tls-ca-cert-file", file("ca.pem"), "--tls-auth-clients", "optional")
+        weir = self.gateway(url=f"rediss://localhost:{port}/0", tls={"ca": file("ca.pem")})
+        self.counts(weir, redis)
+
+    def test_a_server_of_an_unknown_authority_is_not_talked_to(self):
+        authority = Authority()
+        self.addCleanup(authority.remove)
+        authority.issue("server", "DNS:localhost,IP:127.0.0.1")
+        port, file = free_port(), lambda name: str(authority.folder / name)
+        redis = self.redis("--tls-port", str(port), "--tls-cert-file", file("server.pem"), "--tls-key-file",
+                           file("server.key"), "--tls-ca-cert-file", file("ca.pem"), "--tls-auth-clients", "no")
+        store = {"kind": "redis", "url": f"rediss://127.0.0.1:{port}/0"}
+        weir = self.weir(self.upstream(), LIMIT, settings={"store": store})
+        self.assertEqual(weir.client.get("/", who("A", "u")).status, 200)
+        self.assertEqual(redis.keys(), {})
+        self.eventually(lambda: weir.client.get("/", who("A", "u")) and weir.lines("TLS handshake"), 5, "the reason")
 
     def test_a_password(self):
         redis = self.redis("--requirepass", "hunter2")

@@ -80,7 +80,8 @@ TEST_F(RedisTlsTest, AServerInTheClearIsNotTalkedTo) {
   tls_port_ = server_.port();
   net::TlsClientOptions tls;
   tls.ca = certificates_.read("ca.pem");
-  EXPECT_EQ(connect("127.0.0.1", std::move(tls)), ErrorKind::tls);
+  EXPECT_NE(connect("127.0.0.1", std::move(tls)), ErrorKind{}) << "it may wait for the end of a line";
+  EXPECT_FALSE(connection_->ready());
 }
 
 }  // namespace

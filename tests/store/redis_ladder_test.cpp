@@ -2,11 +2,7 @@
 // What each layer says while the shared store is ill, and how the store is left alone and found again.
 #include <gtest/gtest.h>
 
-#include "store/fake_clock.hpp"
-#include "store/ladder_store.hpp"
-#include "store/memory_store.hpp"
-#include "store/redis_world.hpp"
-#include "support/redis_server.hpp"
+#include "store/moody_store.hpp"
 
 namespace weir::store {
 namespace {
@@ -16,80 +12,6 @@ using limit::Answered;
 using limit::ChargeSet;
 using limit::FailureMode;
 using redis::ErrorKind;
-
-// A shared store that fails as told; otherwise every layer passes.
-class MoodyStore final : public limit::CounterStore {
- public:
-  explicit MoodyStore(const Clock& clock) : clock_(clock) {}
-
-  error_code mood;
-  int calls = 0;
-  int settled = 0;
-  std::int64_t handed_in = 0;
-  int released = 0;
-
-  bool decide_now(ChargeSet&) override { return false; }
-  boost::asio::awaitable<void> decide(ChargeSet& set) override {
-    ++calls;
-    set.store_error = mood;
-    set.store_now_ms = clock_.monotonic_ms();
-    for (limit::Charge& charge : set.charges()) {
-      charge.charged = true;
-      charge.answered = Answered::store;
-      charge.verdict = {.within_limit = true, .limit = 100, .remaining = 77};
-    }
-    co_return;
-  }
-  boost::asio::awaitable<void> peek(ChargeSet& set) override { return decide(set); }
-  void settle(const ChargeSet&, std::int64_t delta) override {
-    ++settled;
-    handed_in += delta;
-  }
-  void release(const ChargeSet&) override { ++released; }
-  void renew(const ChargeSet&) override {}
-
- private:
-  const Clock& clock_;
-};
-
-class LadderTest : public ::testing::Test {
- protected:
-  static limit::Policy policy(AlgorithmKind kind, std::int64_t limit, FailureMode brief, FailureMode longer) {
-    limit::Policy made = policy_of(kind, limit);
-    made.on_brief_failure = brief;
-    made.on_long_failure = longer;
-    return made;
-  }
-  static limit::Policy local(std::int64_t limit, AlgorithmKind kind = AlgorithmKind::token_bucket) {
-    return policy(kind, limit, FailureMode::local, FailureMode::local);
-  }
-  LadderStore& make(std::size_t instances) {
-    fleet_.emplace(1, instances);
-    LadderStore::Options options;
-    options.hand_in_within = std::chrono::milliseconds(0);
-    return store_.emplace(options, LadderStore::Parts{shared_, memory_, clock_, *fleet_, fleet_->uses(0),
-                                                      loop_.get_executor()});
-  }
-  void decide(ChargeSet& set) {
-    if (!store_->decide_now(set)) test::await(loop_, store_->decide(set));
-    ASSERT_FALSE(set.store_error) << "nobody above may see it";
-    run_background();
-  }
-  void run_background() {
-    for (int n = 0; n < 3; ++n) {
-      loop_.restart();
-      loop_.run_for(std::chrono::milliseconds(4));
-    }
-  }
-  void break_store(ErrorKind kind = ErrorKind::timeout) { shared_.mood = redis::make_error_code(kind); }
-
-  FakeClock clock_;
-  boost::asio::io_context loop_;
-  MoodyStore shared_{clock_};
-  MemoryStore memory_{1000, clock_};
-  std::optional<FleetShare> fleet_;
-  std::optional<LadderStore> store_;
-};
 
 TEST_F(LadderTest, AHealthyStoreIsLeftAlone) {
   make(4);
@@ -314,125 +236,6 @@ TEST_F(LadderTest, WhatWasCountedHereIsSettledAndReleasedHere) {
   store_->release(shared_set);
   EXPECT_EQ(shared_.settled, 1);
   EXPECT_EQ(shared_.released, 1);
-}
-
-// A store that answers every other call is not healthy in between, and its failure becomes a long one.
-TEST_F(LadderTest, AStoreThatFlapsStaysIll) {
-  make(1);
-  const limit::Policy one = local(1'000'000);
-  const auto once = [&](ErrorKind kind) {
-    shared_.mood = kind == ErrorKind{} ? error_code() : redis::make_error_code(kind);
-    ChargeSet set;
-    add_layer(set, one, "k");
-    decide(set);
-    clock_.advance(500);
-  };
-  for (int n = 0; n < 60; ++n) {
-    once(ErrorKind::timeout);
-    once(ErrorKind{});
-    EXPECT_EQ(store_->stats().health, StoreHealth::brief);
-  }
-  for (int n = 0; n < 5; ++n) {
-    once(ErrorKind::timeout);
-    once(ErrorKind{});
-  }
-  EXPECT_EQ(store_->stats().health, StoreHealth::long_failure);
-  for (int n = 0; n < 5; ++n) once(ErrorKind{});
-  EXPECT_EQ(store_->stats().health, StoreHealth::healthy);
-}
-
-TEST_F(LadderTest, TheLastKnownShareOfTheTrafficDecides) {
-  make(4);
-  const UseTable::Use posted[] = {{counter_id("hot"), 700}, {counter_id("rare"), 1}};
-  const std::int64_t fleet[] = {1000, 10'000};
-  fleet_->learn(2, 7, posted, fleet);
-  break_store();
-  const limit::Policy one = local(1000);
-  const auto passes = [&](std::string_view key) {
-    int passed = 0;
-    for (int n = 0; n < 1300; ++n) {
-      ChargeSet set;
-      add_layer(set, one, key);
-      if (!store_->decide_now(set)) test::await(loop_, store_->decide(set));
-      passed += set.charge[0].verdict.within_limit ? 1 : 0;
-    }
-    return passed;
-  };
-  const int hot = passes("hot");
-  EXPECT_LE(hot, 840) << "1.2 x 70 %";
-  EXPECT_GE(hot, 760) << "less one step of rounding";
-  EXPECT_EQ(passes("rare"), 1) << "never nobody";
-  EXPECT_EQ(passes("unseen"), 600) << "1.2 x one of two";
-}
-
-// What was used here is charged to the store when it is back, as far as its counter would still count it.
-TEST_F(LadderTest, WhatWasUsedHereIsHandedIn) {
-  make(1);
-  const limit::Policy bucket = local(6000);
-  limit::Policy window = local(6000, AlgorithmKind::fixed_window);
-  const auto use = [&](const limit::Policy& policy, std::string_view key, std::int64_t cost) {
-    ChargeSet set;
-    add_layer(set, policy, key, cost);
-    decide(set);
-  };
-  use(bucket, "b", 1);  // the store's clock is known now
-  break_store();
-  for (int n = 0; n < 3; ++n) use(bucket, "other", 1);
-  ASSERT_TRUE(store_->stats().breaker_open);
-  use(window, "w", 500);
-  clock_.advance(61'000);
-  use(window, "w", 40);
-  use(bucket, "b", 300);
-  clock_.advance(1000);
-  use(window, "w", 2);
-  shared_.settled = 0;
-  shared_.mood = {};
-  clock_.advance(2000);
-  use(bucket, "b", 0);
-  run_background();
-  // The window of a minute ago is over; the bucket has refilled 100 a second meanwhile.
-  EXPECT_EQ(shared_.settled, 1) << "the others owe nothing any more";
-  EXPECT_EQ(shared_.handed_in, 42);
-}
-
-// The same over a real server that dies, comes back, stops and goes on.
-TEST(LadderOverRedis, OutlivesItsServer) {
-  test::RedisServer server;
-  RedisWorld world(server.port(), std::chrono::milliseconds(50));
-  ASSERT_TRUE(world.ready());
-  MemoryStore memory(1000, system_clock());
-  FleetShare fleet(1, 2);
-  LadderStore store(
-      {}, {world.store(), memory, system_clock(), fleet, fleet.uses(0), world.loop().get_executor()});
-  limit::Policy policy = policy_of(AlgorithmKind::token_bucket, 1000, 3'600'000);
-  const auto answered = [&] {
-    ChargeSet set;
-    add_layer(set, policy, "k");
-    if (!store.decide_now(set)) world.run(store.decide(set));
-    EXPECT_FALSE(set.store_error);
-    EXPECT_TRUE(set.charge[0].verdict.within_limit);
-    return set.charge[0].answered;
-  };
-  const auto until = [&](Answered wanted) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (answered() != wanted && std::chrono::steady_clock::now() < end) {
-      world.loop().restart();
-      world.loop().run_for(std::chrono::milliseconds(5));
-    }
-    return std::chrono::steady_clock::now() < end;
-  };
-  until(Answered::store);
-  server.kill();
-  ASSERT_TRUE(until(Answered::local));
-  server.restart();
-  ASSERT_TRUE(until(Answered::store));
-  server.pause();
-  ASSERT_TRUE(until(Answered::local));
-  const auto begin = std::chrono::steady_clock::now();
-  for (int n = 0; n < 100; ++n) EXPECT_EQ(answered(), Answered::local);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2)) << "not 100 timeouts";
-  server.resume();
-  ASSERT_TRUE(until(Answered::store));
 }
 
 }  // namespace

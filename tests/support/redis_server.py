@@ -64,6 +64,11 @@ class RedisServer:
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
 
+    def reconnect(self):
+        """A server whose role changes drops its clients."""
+        self.client.close()
+        self.client = RedisClient(self.port)
+
     def call(self, *args):
         return self.client.call(*args)
 
