@@ -43,6 +43,7 @@ CASES = {
     "WeirStoreUnreachable": ({f"weir_store_state{{{I}}}": "0x60 1x240"}, 330),
     "WeirStoreDown": ({f"weir_store_state{{{I}}}": "1x60 2x240"}, 310),
     "WeirStoreErrors": ({f'weir_store_errors_total{{{I},kind="timeout"}}': "0x60 0+2x240"}, 480),
+    "WeirStoreSelfTest": ({f'weir_store_self_test{{{I},finding="f"}}': "0x60 1x240"}, 375),
     "WeirStoreSlow": (histogram("weir_store_call_duration_seconds", 'instance="a",', (1, 1, 9, 0)), 1200),
     "WeirStoreBreakerOpen": ({f"weir_store_breaker_open{{{I}}}": "0x60 2x240"}, 350),
     "WeirUnjudgedRequests": ({f'weir_layer_answers_total{{{I},layer="user",answered="failed_open"}}': "0x60 0+1x240"}, 360),

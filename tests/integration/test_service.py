@@ -16,7 +16,8 @@ import os, sys
 count = int(sys.argv[1])
 kept = [os.dup(int(fd)) for fd in sys.argv[2:2 + count]]
 for place, fd in enumerate(kept):
-    os.dup2(fd, 3 + place, inheritable=True)
+    os.dup2(fd, 3 + place)
+    os.set_inheritable(3 + place, True)
 os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(count))
 os.execv(sys.argv[2 + count], sys.argv[2 + count:])
 """
