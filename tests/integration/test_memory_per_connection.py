@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an idle connection costs the gateway: user memory (RSS, without what the kernel holds for its sockets)."""
-import pathlib
 import unittest
 
 from support.case import GatewayCase
-from support.weir_process import WEIR_BIN
+from support.weir_process import sanitized
 
 COUNT = 2000
-SANITIZED = any(sign in pathlib.Path(WEIR_BIN).read_bytes() for sign in (b"__asan_init", b"__tsan_init"))
 
 
-@unittest.skipIf(SANITIZED, "a sanitizer's own memory would be measured")
+@unittest.skipIf(sanitized(), "a sanitizer's own memory would be measured")
 class IdleConnections(GatewayCase):
     def idle(self, weir, count):
         links = []

@@ -19,6 +19,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WEIR_BIN = os.environ.get("WEIR_BIN") or str(ROOT / "build" / "weir")
 
 
+def sanitized():
+    """Whether the gateway is built with a sanitizer, which has memory and descriptors of its own."""
+    program = pathlib.Path(WEIR_BIN).read_bytes()
+    return b"__asan_init" in program or b"__tsan_init" in program
+
+
 def merge(base, over):
     """`over` laid upon `base`, section by section; a None removes the key."""
     out = copy.deepcopy(base)
