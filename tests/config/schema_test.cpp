@@ -39,9 +39,11 @@ std::set<std::string> schema_keys(const std::string& name) {
   return out;
 }
 
-// Names that are a file's own: paths, and what examples call their classes and regions.
+// Names that are a file's own: paths, what examples call their classes and regions; and the keys of an
+// API-key file, which has no schema.
 bool is_own_name(const std::string& key) {
-  static const std::set<std::string> names{"eu", "us", "billing", "report", "alarm", "device", "other_apis"};
+  static const std::set<std::string> names{"eu",     "us",         "billing", "report", "alarm",
+                                           "device", "other_apis", "keys",    "sha256", "tier"};
   return key.find('/') != std::string::npos || names.contains(key);
 }
 
