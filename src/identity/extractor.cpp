@@ -25,11 +25,6 @@ std::vector<Cidr> blocks_of(const std::vector<RegionEntry>& regions) {
   return blocks;
 }
 
-// Dimensions that no source gives: they follow from the configuration, the path and the route.
-bool is_derived(Dimension d) {
-  return d == dimension::node || d == dimension::api || d == dimension::api_class || d == dimension::upstream;
-}
-
 }  // namespace
 
 struct Extractor::Compiled {
@@ -215,20 +210,13 @@ class Extractor::Compiled::Pass {
     }
     if (reading.state == Reading::State::present) {
       set(wanted.index, reading.text);
-      if (wanted.index == dimension::caller) caller_is_vouched_for_ = is_vouched_for(from);
+      if (wanted.index == dimension::caller) {
+        caller_is_vouched_for_ = from == nullptr || is_vouched_for(*from);
+      }
       return;
     }
     const bool computed = out_.identity[wanted.index].presence == Presence::present;
     if (!computed || reading.state == Reading::State::contradictory) miss(wanted);
-  }
-
-  // Whether the configuration believes this source whoever sends the request: then, and only then, a caller's
-  // name may open the exempt lane.
-  static bool is_vouched_for(const Source* source) {
-    if (source == nullptr || source->trusted_only) return true;
-    return source->kind == SourceKind::api_key || source->kind == SourceKind::jwt ||
-           source->kind == SourceKind::client_certificate || source->kind == SourceKind::peer_address ||
-           source->kind == SourceKind::region;
   }
 
   Reading read(const Source& source, std::string_view dimension_name) {

@@ -139,4 +139,14 @@ Reading read_cookie(const http::RequestHead& head, std::string_view name) {
   return gathering.reading();
 }
 
+bool is_derived(Dimension d) noexcept {
+  return d == dimension::node || d == dimension::api || d == dimension::api_class || d == dimension::upstream;
+}
+
+bool is_vouched_for(const Source& source) noexcept {
+  return source.trusted_only || source.kind == SourceKind::api_key || source.kind == SourceKind::jwt ||
+         source.kind == SourceKind::client_certificate || source.kind == SourceKind::peer_address ||
+         source.kind == SourceKind::region;
+}
+
 }  // namespace weir::identity

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "weir/http/message.hpp"
+#include "weir/identity/options.hpp"
 
 namespace weir::net {
 struct TlsPeer;
@@ -30,6 +31,13 @@ struct Reading {
 // Marks the values that `missing: ip` makes. Nothing that a client sends is accepted with this start, so that
 // a substituted address never equals a real identity.
 inline constexpr std::string_view kAddressMarker = "@ip:";
+
+// Dimensions that no source gives: they follow from the configuration, the path and the route.
+bool is_derived(Dimension d) noexcept;
+
+// Whether the configuration believes this source whoever sends the request: then, and only then, a caller's
+// name may open the exempt lane.
+bool is_vouched_for(const Source& source) noexcept;
 
 // Each returns absent for nothing or blank, contradictory for two differing values, for control characters
 // and for values that start with kAddressMarker. Views point into the head, or into `buffer` where an escape

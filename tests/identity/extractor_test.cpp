@@ -54,6 +54,30 @@ std::unique_ptr<Found> extract(const Extractor& extractor, const http::RequestHe
   return found;
 }
 
+// What a log keeps of a request leads to the same dimensions as the request did.
+TEST(Extractor, PlacesWhatALogSaysAsItPlacedTheRequest) {
+  ExtractorOptions options = base_options();
+  options.classes = {{"money", {pattern("/order/**")}}};
+  options.regions = {{block("192.0.2.0/24"), "eu"}};
+  options.exempt.paths = {pattern("/login")};
+  options.exempt.callers = {"monitor"};
+  const Extractor extractor(std::move(options));
+  for (const char* const target : {"//order/7/./pay?x=1", "/login", "/report/a/../b", "/nothing"}) {
+    const auto asked = extract(extractor, head_of(target, {}, "POST"), "192.0.2.7");
+    Found placed;
+    extractor.place("POST", asked->extraction.normal_path, asked->extraction.client, placed.scratch,
+                    placed.extraction);
+    for (const Dimension d :
+         {dimension::node, dimension::api, dimension::api_class, dimension::ip, dimension::region}) {
+      EXPECT_EQ(placed[d].text, (*asked)[d].text) << target << ' ' << int{d};
+      EXPECT_EQ(placed[d].presence, (*asked)[d].presence) << target << ' ' << int{d};
+    }
+    EXPECT_EQ(placed.extraction.identity.exempt, asked->extraction.identity.exempt) << target;
+  }
+  EXPECT_TRUE(extractor.exempts("monitor"));
+  EXPECT_FALSE(extractor.exempts("anybody"));
+}
+
 TEST(Extractor, FillsTheBuiltInDimensions) {
   const Extractor extractor(base_options());
   const auto found = extract(extractor, head_of("//order/7/./pay?x=1", {}, "POST"));

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <boost/json.hpp>
 #include <map>
 
 #include "telemetry/access_log.hpp"
 #include "telemetry/denial_log.hpp"
+#include "telemetry/json_line.hpp"
 #include "telemetry/records.hpp"
 
 namespace weir::telemetry {
@@ -160,6 +162,26 @@ TEST(AccessLog, SaysWhatHappened) {
   EXPECT_EQ(line.at("bytes_out").as_int64(), 77);
   EXPECT_EQ(line.at("weight").as_int64(), 1);
   EXPECT_FALSE(line.as_object().contains("final_hit_layer"));
+}
+
+TEST(AccessLog, SaysWhatAReplayNeeds) {
+  const auto written = written_by<AccessLog>([](AccessLog& log) {
+    Chain chain;
+    log.record(chain.record, 0);
+    const std::string lengthy(5000, 'x');
+    const std::array<NamedValue, 2> more{{{"role", "ops\"\n"}, {"device", lengthy}}};
+    chain.record.identity = more;
+    chain.record.cost = 2;
+    chain.record.true_cost = 7;
+    log.record(chain.record, 0);
+  });
+  ASSERT_EQ(written.size(), 2U);
+  EXPECT_FALSE(written[0].as_object().contains("identity"));
+  EXPECT_FALSE(written[0].as_object().contains("true_cost"));
+  EXPECT_EQ(written[1].at("cost").as_int64(), 2);
+  EXPECT_EQ(written[1].at("true_cost").as_int64(), 7);
+  EXPECT_EQ(written[1].at("identity").at("role").as_string(), "ops\"\n");
+  EXPECT_LE(written[1].at("identity").at("device").as_string().size(), kMaxLoggedText);
 }
 
 TEST(AccessLog, SamplesRefusalsOnly) {

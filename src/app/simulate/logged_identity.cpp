@@ -4,22 +4,18 @@
 #include <algorithm>
 
 #include "identity/addresses.hpp"
+#include "identity/sources.hpp"
 
 namespace weir::app {
 namespace {
 
 namespace dimension = identity::dimension;
 using identity::Presence;
-using identity::SourceKind;
 
-// Whether no client can have made its caller's name up, whichever source gave it.
+// Which of its sources gave the caller's name the log does not say.
 bool callers_are_vouched_for(const identity::ExtractorOptions& options) {
   for (const identity::DimensionOptions& each : options.dimensions) {
-    if (each.index != dimension::caller) continue;
-    return std::ranges::all_of(each.from, [](const identity::Source& source) {
-      return source.trusted_only || (source.kind != SourceKind::header && source.kind != SourceKind::query &&
-                                     source.kind != SourceKind::cookie);
-    });
+    if (each.index == dimension::caller) return std::ranges::all_of(each.from, identity::is_vouched_for);
   }
   return false;
 }
@@ -31,11 +27,6 @@ std::string_view logged_value(const LoggedRequest& request, const identity::Dime
     if (name == options.name) return value;
   }
   return {};
-}
-
-bool is_derived(identity::Dimension d) {
-  return d == dimension::node || d == dimension::api || d == dimension::api_class ||
-         d == dimension::upstream || d == dimension::ip;
 }
 
 void fill(identity::Value& value, const LoggedRequest& request, const identity::DimensionOptions& options) {
@@ -56,7 +47,7 @@ void identify_logged(const pipeline::Runtime& runtime, const LoggedRequest& requ
   const auto client = identity::parse_address(request.client);
   extractor.place(request.method, request.path, client ? *client : identity::Address(), scratch, out);
   for (const auto& options : extractor.options().dimensions) {
-    if (!is_derived(options.index)) fill(out.identity[options.index], request, options);
+    if (!identity::is_derived(options.index)) fill(out.identity[options.index], request, options);
   }
   if (const auto route = runtime.route_table.find(request.method, request.path)) {
     out.identity[dimension::upstream] = {runtime.routes[*route].upstream, Presence::present};
