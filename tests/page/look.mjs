@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at the status page in a real browser and prints what it saw as JSON; tests/integration/test_browser.py
+// Looks at the status page in a real browser and prints what it saw as JSON; tests/integration/test_page_browser.py
 // runs the gateway and judges.   node look.mjs STEP URL [more of the step]
 // WEIR_BROWSER: the folder that holds node_modules; screenshots go to its folder `shots`.
 import { createRequire } from "node:module";

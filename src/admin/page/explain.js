@@ -96,7 +96,7 @@ export class Explain {
     const capacity = layer.used + layer.remaining;
     const meter = element("meter", { min: 0, max: capacity, value: layer.used, "aria-label": `${layer.used} of ${capacity} used` });
     const next = layer.would_pass === "yes" ? (layer.reset_ms > 0 ? `all free in ${duration(layer.reset_ms)}` : "untouched") : layer.retry_after_ms < 0 ? "never passes" : `passes in ${duration(layer.retry_after_ms)}`;
-    const used = element("td", {}, element("span", {}, `${count(layer.used)} of ${count(capacity)}`), meter, element("small", {}, next), element("small", { title: layer.source }, layer.source));
+    const used = element("td", {}, element("span", {}, `${count(layer.used)} of ${count(capacity)}`), meter, element("small", { class: "next" }, next), element("small", { title: layer.source }, layer.source));
     const button = element("button", { type: "button", class: "reset", "aria-label": `Reset the counter of layer ${layer.layer}` }, "Reset…");
     button.addEventListener("click", () => this.reset(layer));
     return element("tr", { class: layer.would_pass === "no" ? "hit" : "" }, name, used, element("td", { class: "n" }, layer.used > 0 ? button : ""));

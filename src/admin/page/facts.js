@@ -61,6 +61,7 @@ function showConfiguration(live) {
     say(when, dayTime(load.wall_ms));
     pill(result, load.result);
     say(version, load.version);
+    title(version, load.version);
     say(notes, load.notes.join("\n"));
     title(notes, load.notes.join("\n"));
   });

@@ -19,7 +19,7 @@ export const percent = (part, all) => (all > 0 ? (part / all < 0.005 && part > 0
 
 export function duration(ms) {
   const units = [["d", 86400e3], ["h", 3600e3], ["min", 60e3], ["s", 1e3]];
-  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 1000) return `${ms > 0 && ms < 10 ? tenth.format(ms) : Math.round(ms)} ms`;
   const at = units.findIndex(([, size]) => ms >= size);
   const [name, size] = units[at];
   const rest = at + 1 < units.length ? Math.floor((ms % size) / units[at + 1][1]) : 0;

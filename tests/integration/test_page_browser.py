@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The status page in a real browser, over a gateway under traffic. WEIR_BROWSER is a folder with playwright-core in
+its node_modules (./dev test --all makes one); screenshots stay in its folder `shots`, to be looked at."""
+import json
+import os
+import pathlib
+import subprocess
+import threading
+import unittest
+
+from support.case import GatewayCase, who
+
+HOME = pathlib.Path(os.environ.get("WEIR_BROWSER") or "none")
+LOOK = pathlib.Path(__file__).resolve().parents[1] / "page" / "look.mjs"
+H = {"window": "1h"}
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+LONG = "a-tenant-with-a-very-long-name-" * 4
+
+
+@unittest.skipUnless((HOME / "node_modules").is_dir(), "no browser was installed; ./dev test --all does")
+class Browser(GatewayCase):
+    LIMIT = {"node": {"total": 100000, **H}, "caller": {"default": 200, **H},
+             "user": {"default": 10, "algorithm": "fixed_window", **H}, "api": {"default": 5000, "mode": "shadow", **H}}
+
+    def look(self, step, weir, *more):
+        (HOME / "shots").mkdir(exist_ok=True)
+        address = weir.settings["admin"]["address"]
+        done = subprocess.run(["node", str(LOOK), step, f"http://{address}/", *more], capture_output=True, text=True, timeout=180)
+        self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+        return json.loads(done.stdout)
+
+    def under_traffic(self, weir):
+        stop = threading.Event()
+
+        def send():
+            names = ["acme"] * 6 + [HOSTILE, LONG, "quiet"]
+            for n in range(40):
+                weir.client.get("/", who(f"caller-{n}", f"user-{n}"))
+            while not stop.wait(0.1):
+                for n, name in enumerate(names):
+                    weir.client.repeat(4, f"/item/{n}", who(name, "u"))
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(stop.set)
+
+    def test_it_says_who_hits_what_on_every_screen(self):
+        weir = self.weir(self.upstream(), self.LIMIT)
+        self.under_traffic(weir)
+        grounds = {}
+        for view in self.look("looks", weir):
+            with self.subTest(width=view["width"], scheme=view["scheme"]):
+                self.assertEqual((view["trouble"], view["cutOff"], view["unseenFocus"], view["unnamed"]), ([], [], [], []))
+                self.assertEqual((view["overflow"], view["scripts"]), (0, 1))
+                self.assertLess(view["shifted"], 0.1)
+                self.assertIn("refused", view["verdict"])
+                self.assertIn("layer user", view["verdict"])
+                self.assertIn("acme", view["verdict"])
+                self.assertEqual(view["chain"], ["node", "caller", "user", "api"])
+                self.assertEqual(view["explained"], ["node", "caller", "user", "api"])
+                self.assertEqual(view["callers"][0], "acme")
+                self.assertIn(HOSTILE, view["callers"])
+                grounds.setdefault(view["scheme"], set()).add(view["ground"])
+        self.assertEqual(len(grounds["light"]), 1)
+        self.assertNotEqual(grounds["light"], grounds["dark"])
+
+    def test_a_counter_is_reset_by_keyboard(self):
+        weir = self.weir(self.upstream(), self.LIMIT)
+        weir.client.repeat(12, "/", who("acme"))
+        seen = self.look("reset", weir, "acme", "user")
+        self.assertEqual((seen["trouble"], seen["focused"], seen["kept"]), ([], "Keep it", 0))
+        self.assertIn("10 of 10", seen["facts"])
+        self.assertIn("Layer user starts from zero; 10 were used", seen["done"])
+        self.assertEqual(weir.client.get("/", who("acme")).status, 200)
+        self.assertEqual(len(self.eventually(lambda: weir.records("counter.reset"))), 1)
+
+    def test_old_figures_are_shown_as_old(self):
+        weir = self.weir(self.upstream(), self.LIMIT)
+        seen = self.look("stale", weir)
+        self.assertFalse(seen["before"])
+        self.assertIn("does not answer", seen["note"])
+
+    def test_it_asks_for_the_token(self):
+        weir = self.weir(self.upstream(), self.LIMIT, files={"token": "s3cret-token"}, settings={"admin": {"token_file": "token"}})
+        seen = self.look("token", weir, "s3cret-token")
+        self.assertEqual((seen["open"], seen["inLocal"]), (False, 0))
+        self.assertNotIn("s3cret", seen["url"])
+
+    def test_without_traffic_and_without_layers(self):
+        weir = self.weir(self.upstream(), {})
+        seen = self.look("walk", weir)
+        self.assertEqual(seen["trouble"], [])
+        self.assertIn("No traffic", seen["verdict"])
+        self.assertIn("refused", seen["value"])
+        self.assertRegex(seen["readout"], r"^\d\d:\d\d:\d\d allowed 0/s")
+
+
+if __name__ == "__main__":
+    unittest.main()
