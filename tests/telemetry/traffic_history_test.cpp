@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <thread>
 
 #include "telemetry/metrics.hpp"
 
@@ -72,6 +74,17 @@ TEST_F(History, KeepsFiveMinutesAndNoMore) {
   EXPECT_EQ(all.at("points").as_array().size(), TrafficHistory::kPoints);
   EXPECT_EQ(point(all, 0)[0], 701);
   EXPECT_EQ(point(all, TrafficHistory::kPoints - 1)[0], 1000);
+}
+
+TEST_F(History, IsReadWhileItIsWritten) {
+  std::thread writer([this] {
+    for (int n = 1; n <= 2000; ++n) history.sample(metrics, n * 1000);
+  });
+  std::size_t most = 0;
+  for (int n = 0; n < 50; ++n) most = std::max(most, parsed(history, 0).at("points").as_array().size());
+  writer.join();
+  EXPECT_LE(most, TrafficHistory::kPoints);
+  EXPECT_EQ(point(parsed(history, 1999), 0)[0], 2000);
 }
 
 TEST_F(History, LearnsOfLayersThatAReloadBrings) {
