@@ -48,22 +48,24 @@ LadderStore::LadderStore(Options options, Parts parts)
     : options_(options), parts_(parts), shares_(parts.share.shares()) {
   const std::size_t lanes = parts.lanes == nullptr ? 1 : redis::kLanes;
   for (std::size_t lane = 0; lane < lanes; ++lane)
-    breakers_.emplace_back(options.breaker, process_seed() ^ reinterpret_cast<std::uintptr_t>(this) ^ lane);
+    lanes_.push_back(
+        {Breaker(options.breaker, process_seed() ^ reinterpret_cast<std::uintptr_t>(this) ^ lane)});
 }
 
 LadderStore::~LadderStore() = default;
 
 // --------------------------------------------------------------------------------------------- asking
 
-Breaker& LadderStore::breaker_of(const ChargeSet& set) {
-  if (parts_.lanes == nullptr || set.size == 0) return breakers_.front();
-  return breakers_[parts_.lanes->lane_of(redis::slot_of(set.charge[0].key))];
+LadderStore::Lane& LadderStore::lane_of(const ChargeSet& set) {
+  if (parts_.lanes == nullptr || set.size == 0) return lanes_.front();
+  return lanes_[parts_.lanes->lane_of(redis::slot_of(set.charge[0].key))];
 }
 
 // True if this request shall ask the shared store; sends a probe on its way where one is due.
 bool LadderStore::asks(const ChargeSet& set) {
-  Breaker& breaker = breaker_of(set);
-  const auto pass = breaker.admit(parts_.clock.monotonic_ms());
+  Lane& lane = lane_of(set);
+  lane.used_ms = parts_.clock.monotonic_ms();
+  const auto pass = lane.breaker.admit(lane.used_ms);
   if (pass == Breaker::Pass::call) return true;
   if (pass == Breaker::Pass::probe && set.size > 0) {
     const Charge& first = set.charge[0];
@@ -77,7 +79,7 @@ bool LadderStore::asks(const ChargeSet& set) {
 
 bool LadderStore::decide_now(ChargeSet& set) {
   if (parts_.shared.decide_now(set)) return true;
-  if (breaker_of(set).state() == Breaker::State::closed || asks(set)) return false;
+  if (lane_of(set).breaker.state() == Breaker::State::closed || asks(set)) return false;
   answer_here(set);
   return true;
 }
@@ -88,7 +90,7 @@ boost::asio::awaitable<void> LadderStore::decide(ChargeSet& set) {
     co_return;
   }
   co_await parts_.shared.decide(set);
-  note(breaker_of(set), Breaker::Pass::call, set.store_error);
+  note(lane_of(set), Breaker::Pass::call, set.store_error);
   if (set.store_error) {
     answer_here(set);
   } else {
@@ -99,7 +101,7 @@ boost::asio::awaitable<void> LadderStore::decide(ChargeSet& set) {
 boost::asio::awaitable<void> LadderStore::peek(ChargeSet& set) {
   if (asks(set)) {
     co_await parts_.shared.peek(set);
-    note(breaker_of(set), Breaker::Pass::call, set.store_error);
+    note(lane_of(set), Breaker::Pass::call, set.store_error);
     if (!set.store_error) co_return;
   }
   refresh_health();
@@ -116,7 +118,7 @@ boost::asio::awaitable<void> LadderStore::probe(std::weak_ptr<LadderStore*> aliv
   ChargeSet& set = layer->set;
   co_await self->parts_.shared.peek(set);
   if (alive.expired()) co_return;
-  self->note(self->breaker_of(set), Breaker::Pass::probe, set.store_error);
+  self->note(self->lane_of(set), Breaker::Pass::probe, set.store_error);
   if (set.store_error || self->handing_in_ || self->ledger_.size() == 0) co_return;
   self->store_ahead_ms_ = set.store_now_ms - self->parts_.clock.monotonic_ms();
   self->handing_in_ = true;
@@ -152,30 +154,41 @@ boost::asio::awaitable<void> LadderStore::hand_in(std::weak_ptr<LadderStore*> al
 
 // ------------------------------------------------------------------------------------ what calls taught
 
-void LadderStore::note(Breaker& breaker, Breaker::Pass pass, const error_code& error) {
+void LadderStore::note(Lane& lane, Breaker::Pass pass, const error_code& error) {
   const std::int64_t now_ms = parts_.clock.monotonic_ms();
-  const bool was_closed = breaker.state() == Breaker::State::closed;
+  const bool was_closed = lane.breaker.state() == Breaker::State::closed;
   if (error) {
     add(stats_.failures);
     stats_.last_error.store(error.value(), std::memory_order_relaxed);
   }
   if (redis::is_outage(error)) {
-    breaker.failed(pass, now_ms);
+    lane.breaker.failed(pass, now_ms);
     last_outage_ms_ = now_ms;
     if (!failing_) failing_since_ms_ = now_ms;
     failing_ = true;
     stats_.failing_since_ms.store(failing_since_ms_, std::memory_order_relaxed);
   } else {
-    breaker.succeeded(pass, now_ms);
+    lane.breaker.succeeded(pass, now_ms);
   }
-  const bool is_closed = breaker.state() == Breaker::State::closed;
-  if (was_closed != is_closed) {
-    open_breakers_ += is_closed ? -1 : 1;
-    if (!is_closed) add(stats_.opened);
-    stats_.breaker_open.store(open_breakers_ > 0, std::memory_order_relaxed);
+  if (was_closed && lane.breaker.state() != Breaker::State::closed) add(stats_.opened);
+  if (failing_) look_at_lanes(now_ms);
+}
+
+// Healthy again: no failure for a while, and no breaker is open. One that nobody came by any more (its node
+// has lost its slots) is forgotten: who comes there again may find out again.
+void LadderStore::look_at_lanes(std::int64_t now_ms) {
+  const std::int64_t patience = options_.recover_after.count();
+  bool open = false;
+  for (Lane& lane : lanes_) {
+    if (lane.breaker.state() == Breaker::State::closed) continue;
+    if (now_ms - lane.used_ms < patience) {
+      open = true;
+    } else {
+      lane.breaker = Breaker(options_.breaker, process_seed() ^ static_cast<std::uint64_t>(now_ms));
+    }
   }
-  if (!failing_ || error || open_breakers_ > 0) return;
-  if (now_ms - last_outage_ms_ < options_.recover_after.count()) return;
+  stats_.breaker_open.store(open, std::memory_order_relaxed);
+  if (open || now_ms - last_outage_ms_ < patience) return;
   failing_ = false;
   stats_.health.store(StoreHealth::healthy, std::memory_order_relaxed);
   stats_.failing_since_ms.store(0, std::memory_order_relaxed);

@@ -93,9 +93,15 @@ class LadderStore final : public limit::CounterStore {
  private:
   struct OneLayer;
 
-  Breaker& breaker_of(const limit::ChargeSet& set);
+  struct Lane {
+    Breaker breaker;
+    std::int64_t used_ms = 0;  // when a request last lay there
+  };
+
+  Lane& lane_of(const limit::ChargeSet& set);
   bool asks(const limit::ChargeSet& set);
-  void note(Breaker& breaker, Breaker::Pass pass, const error_code& error);
+  void note(Lane& lane, Breaker::Pass pass, const error_code& error);
+  void look_at_lanes(std::int64_t now_ms);
   void note_uses(const limit::ChargeSet& set);
   void refresh_health();
 
@@ -115,7 +121,7 @@ class LadderStore final : public limit::CounterStore {
 
   const Options options_;
   const Parts parts_;
-  std::vector<Breaker> breakers_;  // by lane
+  std::vector<Lane> lanes_;
   const std::shared_ptr<LadderStore*> self_ = std::make_shared<LadderStore*>(this);
   LadderLedger ledger_;
   std::shared_ptr<const Shares> shares_;
@@ -123,7 +129,6 @@ class LadderStore final : public limit::CounterStore {
   std::int64_t store_ahead_ms_ = 0;  // the store's clock minus the monotonic one
   std::int64_t failing_since_ms_ = 0;
   std::int64_t last_outage_ms_ = 0;
-  int open_breakers_ = 0;
   bool failing_ = false;
   bool handing_in_ = false;
   LadderStats stats_;

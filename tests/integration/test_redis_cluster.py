@@ -8,7 +8,7 @@ from support.case import GatewayCase, who
 from support.client import statuses
 
 H = {"window": "1h"}
-CHAIN = {"caller": {"default": 1000, **H}, "user": {"default": 100, **H}, "api": {"default": 100000, **H}}
+CHAIN = {"caller": {"default": 1000, **H}, "user": {"default": 100, **H}, "api": {"default": 100000000, **H}}
 
 
 class Load:
