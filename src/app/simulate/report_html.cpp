@@ -21,11 +21,11 @@ constexpr std::string_view kHead =
 @media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--dim:#9aa7b4;--line:#37424e;--back:#14191f;--now:#8593a1;--new:#fb923c;--all:#243646}}
 body{margin:0 auto;max-width:900px;padding:20px;font:15px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--back)}
 h1{font-size:22px;margin:0 0 4px}h2{font-size:17px;margin:28px 0 6px}p{margin:4px 0}.dim{color:var(--dim)}
-.cards{display:flex;flex-wrap:wrap;gap:10px;margin:16px 0}.card{border:1px solid var(--line);border-radius:8px;padding:10px 14px;flex:1 1 150px}
+*{box-sizing:border-box}.cards{display:flex;flex-wrap:wrap;gap:10px;margin:16px 0}.card{border:1px solid var(--line);border-radius:8px;padding:10px 14px;flex:1 1 140px}
 .card b{display:block;font-size:22px}.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{padding:4px 8px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
+th,td{padding:4px 8px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}th{white-space:normal}
 th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:130px}th{font-weight:600;color:var(--dim)}
-svg{width:100%;height:auto;display:block}svg text{fill:var(--dim);font-size:12px}
+svg{width:100%;min-width:600px;height:auto;display:block}svg text{fill:var(--dim);font-size:12px}
 .key{display:inline-block;width:12px;height:12px;border-radius:2px;vertical-align:-1px;margin:0 4px 0 12px}
 code{overflow-wrap:anywhere}
 </style></head><body>
@@ -128,7 +128,8 @@ void add_timeline(std::string& out, const Comparison& found) {
          "<span class=\"key\" style=\"background:var(--all)\"></span>requests"
          "<span class=\"key\" style=\"background:var(--now)\"></span>refused in force"
          "<span class=\"key\" style=\"background:var(--new)\"></span>refused by the new</p>"
-         "<svg role=\"img\" aria-label=\"requests and refusals over time\" viewBox=\"0 0 " +
+         "<div class=\"scroll\"><svg role=\"img\" aria-label=\"requests and refusals over time\" viewBox=\"0 "
+         "0 " +
          std::to_string(kWidth) + " " + std::to_string(kHeight) + "\">";
   add_axis(out, scale, most);
   const std::string base = number(scale.y(0));
@@ -141,7 +142,7 @@ void add_timeline(std::string& out, const Comparison& found) {
          steps(intervals, scale, [](const auto& one) { return one.refused[renewed]; }) + "\"/>";
   out += "<text x=\"" + std::to_string(kLeft) + "\" y=\"" + std::to_string(kHeight - 6) + "\">" +
          time_text(found.start_ms()) + "</text><text text-anchor=\"end\" x=\"" + std::to_string(kWidth) +
-         "\" y=\"" + std::to_string(kHeight - 6) + "\">" + time_text(found.end_ms()) + "</text></svg>";
+         "\" y=\"" + std::to_string(kHeight - 6) + "\">" + time_text(found.end_ms()) + "</text></svg></div>";
 }
 
 void add_bar(std::string& out, int y, std::uint64_t value, std::uint64_t most, const char* colour) {
@@ -162,8 +163,10 @@ void add_layers(std::string& out, const Comparison& found) {
     most = std::max(most, larger);
   }
   if (shown.empty()) return;
-  out += "<h2>By layer</h2><svg role=\"img\" aria-label=\"refusals by layer\" viewBox=\"0 0 " +
-         std::to_string(kWidth) + " " + std::to_string(shown.size() * 34) + "\">";
+  out +=
+      "<h2>By layer</h2><div class=\"scroll\"><svg role=\"img\" aria-label=\"refusals by layer\" viewBox=\"0 "
+      "0 " +
+      std::to_string(kWidth) + " " + std::to_string(shown.size() * 34) + "\">";
   int y = 2;
   for (const std::size_t n : shown) {
     out += "<text x=\"0\" y=\"" + std::to_string(y + 17) + "\">" + escaped(found.layers()[n]) + "</text>";
@@ -171,7 +174,17 @@ void add_layers(std::string& out, const Comparison& found) {
     add_bar(out, y + 14, found.refused_by(renewed)[n], most, "--new");
     y += 34;
   }
-  out += "</svg>";
+  out += "</svg></div>";
+}
+
+// Without the date where the whole log is of one day.
+std::string span_of_refusals(const Tally& tally, const Comparison& found) {
+  if (tally.first_ms == 0) return {};
+  const std::string first = time_text(tally.first_ms), last = time_text(tally.last_ms);
+  const std::string begin = time_text(found.start_ms()), end = time_text(found.end_ms());
+  const std::size_t date = begin.find(' ') + 1;
+  const bool one_day = begin.substr(0, date) == end.substr(0, date);
+  return one_day ? first.substr(date) + " .. " + last.substr(date) : first + " .. " + last;
 }
 
 void add_table(std::string& out, const char* title, const TallyTable& table, const Comparison& found) {
@@ -181,14 +194,13 @@ void add_table(std::string& out, const char* title, const TallyTable& table, con
     rows += "<tr><td>" + escaped(name) + "</td><td>" + count_text(tally.requests) + "</td><td>" +
             count_text(tally.refused[in_force]) + "</td><td>" + count_text(tally.refused[renewed]) +
             "</td><td>" + count_text(tally.newly_refused) + "</td><td>" + escaped(main_layer(tally, found)) +
-            "</td><td>" + (tally.first_ms == 0 ? "" : time_text(tally.first_ms)) + "</td><td>" +
-            (tally.last_ms == 0 ? "" : time_text(tally.last_ms)) + "</td></tr>";
+            "</td><td>" + span_of_refusals(tally, found) + "</td></tr>";
   }
   if (rows.empty()) return;
   out += std::string("<h2>") + title +
          "</h2><div class=\"scroll\"><table><thead><tr><th>name</th><th>requests</th><th>refused in "
-         "force</th><th>refused by the new</th><th>newly refused</th><th>mostly by</th><th>first refusal</th>"
-         "<th>last refusal</th></tr></thead><tbody>" +
+         "force</th><th>refused by the new</th><th>newly refused</th><th>mostly by</th><th>first .. last "
+         "refusal</th></tr></thead><tbody>" +
          rows + "</tbody></table></div>";
   if (table.dropped() == 0) return;
   out += "<p class=\"dim\">" + count_text(table.dropped()) +
