@@ -4,13 +4,16 @@ slow ones hold is bounded in time and memory. WEIR_LONG=1 makes them two thousan
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 import unittest
 
 from support.case import GatewayCase
 from support.client import Closed
+from support.ports import free_port
 from support.upstream import Answer
+from support.weir_process import ROOT
 
 LONG = bool(os.environ.get("WEIR_LONG"))
 CONNECTIONS, SECONDS = (2000, 30) if LONG else (200, 5)
@@ -50,15 +53,24 @@ class Ordinary:
 
 @unittest.skipUnless(shutil.which("slowhttptest"), "slowhttptest is not installed")
 class SlowClients(GatewayCase):
-    BIG = b"x" * MIB
     TIMES = {"header": "2s", "body_idle": "2s"}
 
-    def under_attack(self, *options, timeouts=None):
+    def big_upstream(self):
+        port = free_port()
+        process = subprocess.Popen([sys.executable, "-B", "-m", "support.big_upstream", str(port), str(MIB)],
+                                   cwd=ROOT / "tests")
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        return f"127.0.0.1:{port}"
+
+    def under_attack(self, *options):
         """Runs slowhttptest against a gateway with an ordinary client beside it. Returns the gateway and the most
         connections that were open at once."""
-        backend = self.upstream(lambda seen: Answer(body=self.BIG if seen.target == "/big" else b"ok"))
-        weir = self.weir(backend, settings={"timeouts": timeouts or self.TIMES, "log": {"access": "off"}})
-        weir.client.get("/")
+        weir = self.weir(self.upstream(), settings={
+            "timeouts": self.TIMES, "log": {"access": "off"},
+            "upstreams": {"big": {"endpoints": [self.big_upstream()]}},
+            "routes": [{"path": "/big", "upstream": "big"}, {"path": "/**", "upstream": "default"}]})
+        self.eventually(lambda: weir.client.get("/big").status == 200, 10, "the upstream of large answers")
         before, peak, most = weir.rss(), 0, 0
         ordinary = Ordinary(weir.client)
         attack = subprocess.Popen(
