@@ -136,15 +136,21 @@ int interval_of(const Arguments& parsed) {
   return seconds;
 }
 
-// False: q was typed, or the input ended. A changed window ends the wait too.
-bool wait_for_next(int seconds) {
+// False: q was typed, or the input ended. A changed window ends the wait too. `waiting` are the signals that
+// are blocked while it waits: none of ours, so that one that came a moment before ends it as well.
+bool wait_for_next(int seconds, const sigset_t& waiting) {
   pollfd keys{STDIN_FILENO, POLLIN, 0};
-  if (::poll(&keys, 1, seconds * 1000) <= 0) return true;
+  const timespec patience{seconds, 0};
+  if (::ppoll(&keys, 1, &patience, &waiting) <= 0) return true;
   char key = 0;
   return ::read(STDIN_FILENO, &key, 1) == 1 && key != 'q';
 }
 
 void watch(const AdminPort& port, int seconds) {
+  sigset_t ours, before;
+  sigemptyset(&ours);
+  for (const int signal : {SIGINT, SIGTERM, SIGWINCH}) sigaddset(&ours, signal);
+  ::sigprocmask(SIG_BLOCK, &ours, &before);
   struct sigaction action{};
   action.sa_handler = ask_stop;
   ::sigaction(SIGINT, &action, nullptr);
@@ -154,7 +160,7 @@ void watch(const AdminPort& port, int seconds) {
   const Screen screen;
   do {
     Screen::show(port.frame(Screen::size(), "\033[1m", "\033[0m"));
-  } while (wait_for_next(seconds) && stop_asked == 0);
+  } while (wait_for_next(seconds, before) && stop_asked == 0);
 }
 
 }  // namespace
