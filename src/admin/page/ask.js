@@ -4,6 +4,8 @@
 const patience = 5000;
 const kept = "weir-token";
 
+export const holdsToken = () => sessionStorage.getItem(kept) !== null;
+
 export class Refused extends Error {
   constructor(status, text) {
     super(text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks for the figures every two seconds while the page is seen, and says so when they are old.
-import { get } from "./ask.js";
+import { get, holdsToken } from "./ask.js";
 import { TrafficChart } from "./chart.js";
 import { Explain } from "./explain.js";
 import { showFacts, showTop } from "./facts.js";
@@ -36,6 +36,7 @@ function show(live) {
   rankings.update(page, live.top);
   explain.setHeaders(live.headers);
   showFacts(live);
+  document.querySelector("footer").hidden = holdsToken(); // a plain link cannot carry it
   document.body.dataset.loaded = "yes";
 }
 
