@@ -4,6 +4,7 @@ import collections
 import datetime
 import json
 import os
+import pty
 import random
 import resource
 import subprocess
@@ -132,6 +133,24 @@ class Simulated(unittest.TestCase):
         self.assertNotIn("http:", html.replace("http-equiv", ""))
         self.assertIn("Newly refused", text)
         self.assertNotIn("\x1b", text)
+
+    def test_a_bar_on_a_terminal_and_none_in_a_pipe(self):
+        self.simulate([line(n / 10, "a") for n in range(9000)], {"caller": {"default": 10}})
+        command = [WEIR_BIN, "simulate", "-c", str(self.folder.main), "-q", str(self.folder.quotas), str(self.folder.path / "access.jsonl")]
+        self.assertEqual(subprocess.run(command, capture_output=True, timeout=60).stderr, b"")
+        terminal, end = pty.openpty()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=end)
+        os.close(end)
+        shown = b""
+        try:
+            while piece := os.read(terminal, 4096):
+                shown += piece
+        except OSError:  # the other end is closed
+            pass
+        os.close(terminal)
+        self.assertEqual(process.wait(60), 0)
+        self.assertRegex(shown, rb"\[#*\.*\] \d+ %  [\d,]+ requests")
+        self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-60:])
 
     def test_exit_codes(self):
         lines, small = [line(n / 10, "a") for n in range(100)], {"caller": {"default": 10}}
