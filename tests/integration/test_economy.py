@@ -23,7 +23,7 @@ FOUR_LAYERS = {
 @unittest.skipUnless(COUNTER, "not built for counting (a sanitizer has the heap to itself)")
 class Economy(GatewayCase):
     ROUNDS = 200
-    CONNECTIONS = 6
+    CONNECTIONS = 64
 
     def counted(self, limit, **settings):
         """A gateway of one worker and the file it counts into."""
