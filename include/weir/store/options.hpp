@@ -27,7 +27,6 @@ struct LeaseOptions {
   Counting counting = Counting::exact;
   std::chrono::milliseconds max_age{1000};  // no permit is used later than this after it was taken; 50 .. 1000
   std::int64_t outstanding_permille = 50;   // of a bucket or rolling window, at most so much per lease
-  std::int64_t debt_permille = 0;  // of a limit, all instances together: spent while a lease is under way
   std::size_t max_keys = 32768;    // keys whose rate, leases and denials are known
 };
 
