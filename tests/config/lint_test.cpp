@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration says against what its author most likely wants.
-#include "config/lint.hpp"
-
+// What a configuration says against what its author most likely wants (src/config/lint*.cpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
