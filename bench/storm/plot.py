@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The storm as SVG: two charts side by side, success by second. Plain text, so that a change shows in a diff; drawn here,
-because Debian's matplotlib cannot be installed beside the Boost this project is built with."""
+so that the storm needs no more than Python."""
 from html import escape
 
 WIDTH, HEIGHT, TOP, LEFT, GAP = 400, 200, 64, 52, 70
