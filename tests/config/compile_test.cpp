@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "asking.hpp"
-#include "files.hpp"
+#include "folder.hpp"
 
 namespace weir::config {
 namespace {

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "asking.hpp"
-#include "files.hpp"
+#include "folder.hpp"
 
 namespace weir::config {
 namespace {

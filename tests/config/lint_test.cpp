@@ -7,7 +7,7 @@
 #include <array>
 #include <ctime>
 
-#include "files.hpp"
+#include "folder.hpp"
 #include "weir/base/clock.hpp"
 
 namespace weir::config {

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "files.hpp"
+#include "folder.hpp"
 
 namespace weir::config {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "files.hpp"
+#include "folder.hpp"
 
 namespace weir::config {
 namespace {

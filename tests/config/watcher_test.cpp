@@ -8,7 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 
-#include "files.hpp"
+#include "folder.hpp"
 
 namespace weir::config {
 namespace {
