@@ -314,6 +314,7 @@ void LeaseStore::drain() {
     const Hash128 id = pool_.id_of(each.key);
     send_back(std::move(each), id);
   }
+  drained_.store(true);
 }
 
 void LeaseStore::close() {

@@ -67,8 +67,8 @@ class LeaseStore final : public limit::CounterStore {
   // From here on every request is counted exactly, and all permits of the pool go back. On the worker's
   // thread; a second call, by any worker, finds nothing left.
   void drain();
-  // True if nothing is being fetched or given back. From any thread.
-  bool idle() const noexcept { return errands_.load() == 0; }
+  // True if it was drained and nothing is on its way to the store any more. From any thread.
+  bool idle() const noexcept { return drained_.load() && errands_.load() == 0; }
   // Ends the timer, so that the loop can end.
   void close();
 
@@ -106,6 +106,7 @@ class LeaseStore final : public limit::CounterStore {
   bool armed_ = false;
   bool closed_ = false;
   std::atomic<int> errands_{0};
+  std::atomic<bool> drained_{false};
   std::vector<std::unique_ptr<Part>> spare_;
   LeaseStoreStats stats_;
 };

@@ -32,9 +32,10 @@ class Stream(threading.Thread):
                 self.answers.append((sent, time.monotonic(), status))
 
 
-class Fleet(GatewayCase):
+class FleetCase(GatewayCase):
     def gateways(self, count, redis, limit, **store):
-        settings = {"workers": 2, "store": {"kind": "redis", "url": redis.url, "timeout": "3s", "counting": "auto", **store}}
+        settings = {"workers": 2, "store": {"kind": "redis", "url": redis.url, "timeout": "3s",
+                                             "counting": "auto", **store}}
         backend = self.upstream()
         weirs = [self.weir(backend, {"caller": limit}, settings=settings) for _ in range(count)]
         for weir in weirs:
@@ -58,6 +59,8 @@ class Fleet(GatewayCase):
         return (sum(each.value("weir_lease_requests_total", decided="store") for each in metrics),
                 sum(each.value("weir_lease_background_calls_total") for each in metrics))
 
+
+class HotKeys(FleetCase):
     def check_hot_key(self, count, algorithm):
         limit, window = 300, 2.0
         redis = self.redis()
@@ -100,7 +103,7 @@ class Fleet(GatewayCase):
                 self.check_hot_key(4, algorithm)
 
 
-class Sums(Fleet):
+class Sums(FleetCase):
     HOUR = {"default": 10000, "window": "1h", "algorithm": "fixed_window"}
 
     def used(self, redis):
@@ -142,7 +145,7 @@ class Sums(Fleet):
         self.assertGreaterEqual(allowed, limit - 60)
 
 
-class ColdKeys(Fleet):
+class ColdKeys(FleetCase):
     def test_are_counted_one_by_one(self):
         redis = self.redis()
         weirs = self.gateways(2, redis, {"default": 10, "window": "1h", "algorithm": "token_bucket"})
