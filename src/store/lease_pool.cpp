@@ -5,6 +5,8 @@
 #include <bit>
 #include <utility>
 
+#include "store/lease_rates.hpp"
+
 namespace weir::store {
 
 using limit::Charge;
@@ -34,62 +36,6 @@ void merge(Lease::Spent& into, const Lease::Spent& more) {
     into = more;
   }
 }
-
-// Arrivals per second, from stretches long enough to tell.
-class Rate {
- public:
-  void count(std::int64_t permits, std::int64_t now_ms) {
-    if (since_ms_ == 0) since_ms_ = now_ms;
-    permits_ += permits;
-    const std::int64_t stretch = now_ms - since_ms_;
-    const bool tells =
-        (stretch >= 100 && permits_ >= 20) || (stretch >= 250 && permits_ >= 8) || stretch >= 1000;
-    if (!tells) return;
-    const double seen = static_cast<double>(permits_) * 1000 / static_cast<double>(stretch);
-    const bool anew = per_second_ == 0 || stretch >= 3000;
-    per_second_ = anew ? seen : per_second_ + (seen - per_second_) / 2;
-    since_ms_ = now_ms;
-    permits_ = 0;
-  }
-  double at(std::int64_t now_ms) const {
-    const std::int64_t stretch = now_ms - since_ms_;
-    if (stretch < 1000) return per_second_;
-    return std::min(per_second_, static_cast<double>(permits_ + 1) * 1000 / static_cast<double>(stretch));
-  }
-
- private:
-  double per_second_ = 0;
-  std::int64_t since_ms_ = 0;
-  std::int64_t permits_ = 0;
-};
-
-// Permits per second that the whole fleet takes, from what is left at two moments.
-class FleetRate {
- public:
-  void hear(const Terms& terms, std::int64_t remaining, std::int64_t tag_ends_ms, std::int64_t now_ms) {
-    constexpr std::int64_t kStretchMs = 50;
-    const bool bucket = tag_ends_ms == kForever;
-    const bool same = heard_ms_ > 0 && (bucket || tag_ends_ms - tag_ends_ms_ < kStretchMs);
-    const std::int64_t stretch = now_ms - heard_ms_;
-    if (same && stretch < kStretchMs) return;
-    if (same) {
-      double taken = static_cast<double>(remaining_ - remaining) * 1000 / static_cast<double>(stretch);
-      if (bucket) taken += static_cast<double>(terms.limit) * 1000 / static_cast<double>(terms.window_ms);
-      taken = std::max(taken, 0.0);
-      per_second_ = per_second_ == 0 ? taken : per_second_ + (taken - per_second_) / 2;
-    }
-    remaining_ = remaining;
-    tag_ends_ms_ = tag_ends_ms;
-    heard_ms_ = now_ms;
-  }
-  double value() const { return per_second_; }
-
- private:
-  double per_second_ = 0;
-  std::int64_t remaining_ = 0;
-  std::int64_t tag_ends_ms_ = 0;
-  std::int64_t heard_ms_ = 0;
-};
 
 }  // namespace
 
