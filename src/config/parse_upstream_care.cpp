@@ -21,7 +21,7 @@ constexpr int kLeastStatus = 100;
 constexpr int kMostStatus = 599;
 
 bool says_none(const Node& node) {
-  return node.kind == Node::Kind::scalar && !node.quoted && node.text == "none";
+  return node.kind == Node::Kind::scalar && node.text == "none";
 }
 
 std::optional<int> status_of(std::string_view text) {

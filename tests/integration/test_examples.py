@@ -6,6 +6,7 @@ import tempfile
 import pathlib
 
 from support.case import GatewayCase, who
+from support.certificates import Authority
 from support.client import statuses
 from support.weir_process import ROOT, run
 
@@ -90,11 +91,26 @@ class Shipped(GatewayCase):
         for document in (GATEWAY, SAAS):
             self.assertTrue(any(normal(document) in text for text in texts), document)
 
+    def bring_certificates(self, folder):
+        """What tls.weir.yaml leaves to its reader."""
+        authority = Authority()
+        self.addCleanup(authority.remove)
+        for name in ("site", "shop", "gateway"):
+            pair = authority.issue(name, f"DNS:{name}.test")
+            shutil.copy(pair["certificate"], folder / f"{name}.pem")
+            shutil.copy(pair["key"], folder / f"{name}.key")
+        authority.openssl("ocsp", "-issuer", "ca.pem", "-cert", "site.pem", "-reqout", "request.der")
+        authority.openssl("ocsp", "-index", "index.txt", "-rsigner", "ca.pem", "-rkey", "ca.key", "-CA", "ca.pem",
+                          "-reqin", "request.der", "-respout", str(folder / "site.ocsp"), "-ndays", "2")
+        for name in ("clients", "upstreams"):
+            shutil.copy(authority.ca, folder / f"{name}.pem")
+
     def test_every_example_is_good(self):
         self.assertTrue(self.examples())
         folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-examples-"))
         self.addCleanup(shutil.rmtree, folder)
         shutil.copytree(ROOT / "config", folder / "config")
+        self.bring_certificates(folder / "config" / "examples")
         mains = [p for p in (folder / "config").rglob("*.yaml") if "\nlisten:" in p.read_text()]
         self.assertTrue(mains)
         for path in mains:

@@ -151,7 +151,10 @@ class RollingRestart(GatewayCase):
                 backends[n].stop()
                 time.sleep(0.4)
                 backends[n] = self.restarted(port)
-            time.sleep(0.4)
+            # What failed again is left out for longer than at first.
+            until = time.monotonic() + 20
+            while backends[1].total == 0 and time.monotonic() < until:
+                time.sleep(0.05)
         finally:
             stop.set()
             for client in clients:

@@ -101,7 +101,8 @@ class TlsUpstreams(GatewayCase):
     def test_an_upstream_without_tls_is_no_upstream(self):
         upstream = self.upstream()
         weir = self.weir(upstream, settings={"upstreams": {"default": {"tls": {"ca": self.authority.ca}}}})
-        self.assertEqual(weir.client.get("/").status, 502)
+        # It may answer nonsense at once, or wait for the end of a line that a ClientHello does not have.
+        self.assertIn(weir.client.get("/").status, (502, 504))
         self.assertEqual(upstream.total, 0)
 
     def test_an_upstream_that_asks_gets_the_gateways_certificate(self):
