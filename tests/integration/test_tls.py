@@ -132,7 +132,7 @@ class WrongPeers(TlsCase):
         answer = raw_exchange(weir.client.address, b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")
         self.assertEqual(answer[:1], b"\x15", "a TLS alert")
         self.assert_metric(weir, 1, "weir_tls_handshake_failures_total", reason="plain_text")
-        raw_exchange(weir.client.address, os.urandom(500))
+        raw_exchange(weir.client.address, b"SSH-2.0-lost\r\n" * 40)
         self.assertEqual(weir.tls.get("/").status, 200)
 
     def test_a_hello_on_a_plain_port_is_a_bad_request(self):
