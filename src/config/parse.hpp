@@ -6,6 +6,10 @@
 #include "config/document.hpp"
 #include "config/section.hpp"
 
+namespace weir::net {
+struct TlsFile;
+}
+
 namespace weir::config {
 
 // The whole of weir.yaml, and the files it names except the quotas.
@@ -44,6 +48,16 @@ bool parse_percent_of(Section& section, std::string_view key, int& out, Range<in
 // leaves both alone. `version` changes with what the context is made of.
 void parse_client_tls(Section& parent, const std::string& weir_file,
                       std::shared_ptr<const net::TlsClientContext>& context, std::string& version);
+// A file that the configuration names.
+struct NamedFile {
+  std::string path;
+  std::string bytes;
+};
+// The file named at `key`, looked up beside the file `from`. nullopt without the key, or if it cannot be
+// read, which is reported at the key.
+std::optional<NamedFile> read_named_file(Section& section, std::string_view key, const std::string& from);
+// The same for what TLS is made of. `out` is left alone where nothing was read; true: it was.
+bool read_tls_file(Section& section, std::string_view key, const std::string& from, net::TlsFile& out);
 // A secret from a file: its first line. Reports a missing or empty file at `key`.
 bool read_secret_file(Section& section, std::string_view key, const std::string& weir_file, std::string& out);
 // none, api_key, jwt or any; as Section's own functions do.

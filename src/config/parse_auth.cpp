@@ -40,17 +40,9 @@ void parse_api_key(const Node& node, const std::string& path, std::set<std::stri
   document.api_keys.push_back(std::move(key));
 }
 
-void read_key_file(Section& auth, const std::string& name, Document& document) {
-  Context& context = auth.context();
-  const std::string path = beside(document.weir_file, name);
-  std::string why;
-  const std::optional<std::string> bytes = context.files.read(path, why);
-  if (!bytes) {
-    auth.error("api_keys_file", "cannot read " + path + ": " + why);
-    return;
-  }
-  const std::uint32_t file = context.diagnostics.add_file(path);
-  const std::optional<Node> tree = read_yaml(*bytes, file, Environment::keep, context.diagnostics);
+void read_key_file(const NamedFile& named, Context& context, Document& document) {
+  const std::uint32_t file = context.diagnostics.add_file(named.path);
+  const std::optional<Node> tree = read_yaml(named.bytes, file, Environment::keep, context.diagnostics);
   if (!tree) return;
   Section root(*tree, "", context);
   const Node* const keys = root.find("keys");
@@ -94,9 +86,8 @@ void parse_auth(Section& root, Document& document) {
   if (section.text("header", header) && !is_token(header)) {
     section.error("header", "is not a name that HTTP allows for a field");
   }
-  std::string name;
-  if (section.text("api_keys_file", name)) {
-    read_key_file(section, name, document);
+  if (const auto named = read_named_file(section, "api_keys_file", document.weir_file)) {
+    read_key_file(*named, section.context(), document);
     options.api_key_header = header;
   }
   parse_jwt(section, document);

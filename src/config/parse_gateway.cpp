@@ -70,26 +70,6 @@ void parse_workers(Section& root, Document& document) {
 
 }  // namespace
 
-bool read_secret_file(Section& section, std::string_view key, const std::string& weir_file,
-                      std::string& out) {
-  std::string name;
-  if (!section.text(key, name)) return false;
-  std::string why;
-  const std::string path = beside(weir_file, name);
-  const std::optional<std::string> bytes = section.context().files.read(path, why);
-  if (!bytes) {
-    section.error(key, "cannot read " + path + ": " + why);
-    return false;
-  }
-  const std::string first = bytes->substr(0, bytes->find_first_of("\r\n"));
-  if (first.empty()) {
-    section.error(key, path + " has an empty first line; the secret is expected there");
-    return false;
-  }
-  out = first;
-  return true;
-}
-
 void parse_gateway(Section& root, Document& document) {
   if (root.text("node", document.node.value)) document.node.at = root.at("node");
   parse_workers(root, document);

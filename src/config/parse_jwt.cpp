@@ -101,23 +101,16 @@ void parse_key_set(const Node& tree, JwtKeys& keys, Context& context) {
 
 std::shared_ptr<const JwtKeys> read_key_set(Section& section, const std::string& weir_file) {
   auto keys = std::make_shared<JwtKeys>();
-  std::string name;
-  if (!section.text("jwks_file", name)) {
+  const auto named = read_named_file(section, "jwks_file", weir_file);
+  if (!named) {
     if (section.find_maybe_empty("jwks_file") == nullptr) {
       section.error("jwks_file", "is missing; write the file of the keys that tokens are verified with");
     }
     return keys;
   }
   Context& context = section.context();
-  const std::string path = beside(weir_file, name);
-  std::string why;
-  const std::optional<std::string> bytes = context.files.read(path, why);
-  if (!bytes) {
-    section.error("jwks_file", "cannot read " + path + ": " + why);
-    return keys;
-  }
-  const std::uint32_t file = context.diagnostics.add_file(path);
-  const std::optional<Node> tree = read_json(*bytes, file, context.diagnostics);
+  const std::uint32_t file = context.diagnostics.add_file(named->path);
+  const std::optional<Node> tree = read_json(named->bytes, file, context.diagnostics);
   if (!tree) return keys;
   parse_key_set(*tree, *keys, context);
   if (keys->empty() && !context.diagnostics.failed()) {

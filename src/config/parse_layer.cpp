@@ -61,18 +61,11 @@ void read_fallback(Section& section, LayerSpec& layer) {
 }
 
 void read_override_file(Section& section, const std::string& quotas_file, LayerSpec& layer) {
-  std::string name;
-  if (!section.text("overrides_file", name)) return;
+  const auto named = read_named_file(section, "overrides_file", quotas_file);
+  if (!named) return;
   Context& context = section.context();
-  const std::string path = beside(quotas_file, name);
-  std::string why;
-  const std::optional<std::string> bytes = context.files.read(path, why);
-  if (!bytes) {
-    section.error("overrides_file", "cannot read " + path + ": " + why);
-    return;
-  }
-  const std::uint32_t file = context.diagnostics.add_file(path);
-  const std::optional<Node> tree = read_json(*bytes, file, context.diagnostics);
+  const std::uint32_t file = context.diagnostics.add_file(named->path);
+  const std::optional<Node> tree = read_json(named->bytes, file, context.diagnostics);
   if (!tree) return;
   std::vector<OverrideSpec> more = parse_overrides(*tree, layer.path + ".overrides", layer.name, context);
   layer.overrides.insert(layer.overrides.end(), std::make_move_iterator(more.begin()),

@@ -10,28 +10,14 @@ namespace {
 
 using ClientCertificate = net::TlsServerOptions::ClientCertificate;
 
-bool read_file(Section& section, std::string_view key, const std::string& weir_file, net::TlsFile& out) {
-  std::string name;
-  if (!section.text(key, name)) return false;
-  std::string why;
-  const std::string path = beside(weir_file, name);
-  auto bytes = section.context().files.read(path, why);
-  if (!bytes) {
-    section.error(key, "cannot read " + path + ": " + why);
-    return false;
-  }
-  out = {path, std::move(*bytes)};
-  return true;
-}
-
 // `certificate`, `key` and `ocsp_file` of one section.
 void parse_pair(Section& section, const std::string& weir_file, net::TlsServerOptions& options) {
   net::TlsFile certificate;
   net::TlsFile key;
   net::TlsFile ocsp;
-  const bool has_certificate = read_file(section, "certificate", weir_file, certificate);
-  const bool has_key = read_file(section, "key", weir_file, key);
-  read_file(section, "ocsp_file", weir_file, ocsp);
+  const bool has_certificate = read_tls_file(section, "certificate", weir_file, certificate);
+  const bool has_key = read_tls_file(section, "key", weir_file, key);
+  read_tls_file(section, "ocsp_file", weir_file, ocsp);
   for (const std::string_view wanted : {"certificate", "key"}) {
     if (section.find(wanted) == nullptr) section.error(wanted, "is missing; write the name of a PEM file");
   }
@@ -60,7 +46,7 @@ void parse_certificates(Section& tls, const std::string& weir_file, net::TlsServ
 void parse_clients(Section& tls, const std::string& weir_file, net::TlsServerOptions& options) {
   static constexpr Word<ClientCertificate> asked[] = {{"required", ClientCertificate::required},
                                                       {"optional", ClientCertificate::optional}};
-  const bool has_authority = read_file(tls, "client_ca", weir_file, options.client_ca);
+  const bool has_authority = read_tls_file(tls, "client_ca", weir_file, options.client_ca);
   if (has_authority) options.client_certificate = ClientCertificate::required;
   const bool says = tls.word("client_certificate", options.client_certificate, asked);
   if (says && tls.find("client_ca") == nullptr) {

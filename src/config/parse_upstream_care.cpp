@@ -160,21 +160,6 @@ void parse_caps(Section& upstream, ClusterOptions& cluster) {
   section.finish();
 }
 
-// The contents of a file beside weir.yaml. A file that cannot be read is reported at the key.
-bool read_tls_file(Section& section, std::string_view key, const std::string& weir_file, net::TlsFile& out) {
-  std::string name;
-  if (!section.text(key, name)) return false;
-  std::string why;
-  const std::string path = beside(weir_file, name);
-  auto bytes = section.context().files.read(path, why);
-  if (!bytes) {
-    section.error(key, "cannot read " + path + ": " + why);
-    return false;
-  }
-  out = {path, std::move(*bytes)};
-  return true;
-}
-
 }  // namespace
 
 bool parse_percent_of(Section& section, std::string_view key, int& out, Range<int> range) {
