@@ -114,6 +114,7 @@ boost::asio::awaitable<void> LadderStore::peek(ChargeSet& set) {
 // In the background: `alive` is empty once the store is gone.
 boost::asio::awaitable<void> LadderStore::probe(std::weak_ptr<LadderStore*> alive,
                                                 std::unique_ptr<OneLayer> layer) {
+  if (alive.expired()) co_return;
   LadderStore* const self = *alive.lock();
   ChargeSet& set = layer->set;
   co_await self->parts_.shared.peek(set);
@@ -127,6 +128,7 @@ boost::asio::awaitable<void> LadderStore::probe(std::weak_ptr<LadderStore*> aliv
 
 // A fleet that lost its store together shall not hand in together, nor all at once.
 boost::asio::awaitable<void> LadderStore::hand_in(std::weak_ptr<LadderStore*> alive) {
+  if (alive.expired()) co_return;
   LadderStore* const self = *alive.lock();
   constexpr std::size_t kAtOnce = 32;
   std::minstd_rand random(std::random_device{}());
