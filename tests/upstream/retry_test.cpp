@@ -16,6 +16,14 @@ class RetryTest : public ForwardTest {
     });
     return count;
   }
+  // An upstream that answers once `go` is set, and takes one request at a time.
+  EchoUpstream::Script once_told(std::atomic<bool>& go) {
+    cluster_.cap.max_connections = 1;
+    return [&go](Wire& wire, Request& request) {
+      while (!go) std::this_thread::sleep_for(5ms);
+      return EchoUpstream::answer(wire, request);
+    };
+  }
   static bool unavailable(Wire& wire, Request&) {
     return wire.send("HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy");
   }
@@ -124,11 +132,7 @@ TEST_F(RetryTest, AnEndpointThatFailsIsLeftOut) {
 
 TEST_F(RetryTest, WhoFindsNoPlaceWaitsInOrderOrIsTold) {
   std::atomic<bool> go{false};
-  EchoUpstream slow([&](Wire& wire, Request& request) {
-    while (!go) std::this_thread::sleep_for(5ms);
-    return EchoUpstream::answer(wire, request);
-  });
-  cluster_.cap.max_connections = 1;
+  EchoUpstream slow(once_told(go));
   cluster_.cap.queue_size = 1;
   cluster_.cap.queue_wait = 20s;
   start({slow.port()});
@@ -152,11 +156,7 @@ TEST_F(RetryTest, WhoFindsNoPlaceWaitsInOrderOrIsTold) {
 
 TEST_F(RetryTest, WhoLeavesTheQueueLeavesNothingBehind) {
   std::atomic<bool> go{false};
-  EchoUpstream slow([&](Wire& wire, Request& request) {
-    while (!go) std::this_thread::sleep_for(5ms);
-    return EchoUpstream::answer(wire, request);
-  });
-  cluster_.cap.max_connections = 1;
+  EchoUpstream slow(once_told(go));
   cluster_.cap.queue_wait = 300ms;
   start({slow.port()});
   RawClient first(worker_->port());
