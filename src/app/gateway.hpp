@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "admin/admin_server.hpp"
-#include "app/health_thread.hpp"
 #include "app/counter_desk.hpp"
+#include "app/health_thread.hpp"
 #include "app/reload_status.hpp"
 #include "app/service_manager.hpp"
 #include "app/worker.hpp"

@@ -44,7 +44,8 @@ void validate_gateway(const Document& document, Diagnostics& diagnostics) {
     }
   }
   for (const http::ListenerOptions& listener : document.server.listeners) {
-    if (listener.preamble == http::ListenerOptions::Preamble::none || !document.trusted_proxies.empty()) continue;
+    if (listener.preamble == http::ListenerOptions::Preamble::none || !document.trusted_proxies.empty())
+      continue;
     diagnostics.error({document.node.at.file, 0, 0}, "listen",
                       "has proxy_protocol, but trusted_proxies is empty: nobody could connect");
   }

@@ -14,7 +14,8 @@ namespace weir::limit {
 //   all_or_none  judge all; if no enforcing layer refuses, charge them all
 //   relaxed      judge and charge in chain order up to the first that refuses
 // A shadow layer is charged when its own verdict passes and the request is not refused. A request for 0
-// permits charges nothing. With all_or_none, leases are granted and taken back as limit::Lease says. What a clock step back broke is repaired, charged or not.
+// permits charges nothing. With all_or_none, leases are granted and taken back as limit::Lease says. What a
+// clock step back broke is repaired, charged or not.
 void decide_counters(ChargeSet& set, std::span<CounterState* const> states);
 
 }  // namespace weir::limit

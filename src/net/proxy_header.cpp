@@ -59,8 +59,7 @@ std::optional<std::uint16_t> port_of(std::string_view text) noexcept {
 // An address of the family the header names; make_address takes only whole texts, but scopes too.
 std::optional<address> address_of(std::string_view text, std::string_view family) noexcept {
   std::array<char, 64> copy{};
-  if (text.empty() || text.size() >= copy.size() || text.find('%') != text.npos)
-    return std::nullopt;
+  if (text.empty() || text.size() >= copy.size() || text.find('%') != text.npos) return std::nullopt;
   std::memcpy(copy.data(), text.data(), text.size());
   error_code failed;
   if (family == "TCP4") {

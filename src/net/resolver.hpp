@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The addresses behind a host name. Literals (and "unix:/path") are known at once; names are looked up off the loop (getaddrinfo
-// on Asio's resolver thread), kept, and looked up again while they are in use. A failed look-up keeps the
-// last good answer. One thread only.
+// The addresses behind a host name. Literals (and "unix:/path") are known at once; names are looked up off
+// the loop (getaddrinfo on Asio's resolver thread), kept, and looked up again while they are in use. A failed
+// look-up keeps the last good answer. One thread only.
 #pragma once
 
 #include <algorithm>

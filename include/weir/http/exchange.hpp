@@ -80,8 +80,8 @@ class Exchange {
                               Framing body) = 0;
   // Buffers body bytes (chunk-encoding them if the client gets chunks). Copies; never waits.
   virtual void append_body(std::string_view bytes) = 0;
-  // Marks the end of the body (last chunk). The next flush completes the response. `trailers` (complete lines)
-  // go along where the client can get them, and are dropped elsewhere.
+  // Marks the end of the body (last chunk). The next flush completes the response. `trailers` (complete
+  // lines) go along where the client can get them, and are dropped elsewhere.
   virtual void finish_body(std::string_view trailers) = 0;
   void finish_body() { finish_body({}); }
   // Sends everything buffered: one non-blocking send, waiting only if the client reads slowly.

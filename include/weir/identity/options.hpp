@@ -20,11 +20,12 @@ enum class SourceKind : std::uint8_t {
   header,
   query,  // query parameter, percent-decoded
   cookie,
-  api_key,       // `name` is the header that carries the key; the value is the key entry's attribute
-  peer_address,  // the client address (after trusted proxies), by prefix
-  region,        // CIDR table look-up of the client address
-  client_certificate,  // `name` is the part of the verified certificate: subject, cn, san_dns, san_uri, san_email
-  jwt,           // `name` is the claim of the verified token; dots lead into nested objects
+  api_key,             // `name` is the header that carries the key; the value is the key entry's attribute
+  peer_address,        // the client address (after trusted proxies), by prefix
+  region,              // CIDR table look-up of the client address
+  client_certificate,  // `name` is the part of the verified certificate: subject, cn, san_dns, san_uri,
+                       // san_email
+  jwt,                 // `name` is the claim of the verified token; dots lead into nested objects
 };
 
 struct Source {

@@ -25,9 +25,10 @@ enum class Counting : std::uint8_t {
 
 struct LeaseOptions {
   Counting counting = Counting::exact;
-  std::chrono::milliseconds max_age{1000};  // no permit is used later than this after it was taken; 50 .. 1000
-  std::int64_t outstanding_permille = 50;   // of a bucket or rolling window, at most so much per lease
-  std::size_t max_keys = 32768;    // keys whose rate, leases and denials are known
+  std::chrono::milliseconds max_age{
+      1000};                               // no permit is used later than this after it was taken; 50 .. 1000
+  std::int64_t outstanding_permille = 50;  // of a bucket or rolling window, at most so much per lease
+  std::size_t max_keys = 32768;            // keys whose rate, leases and denials are known
 };
 
 struct StoreAddress {
@@ -45,7 +46,7 @@ struct StoreOptions {
   std::string unix_path;  // instead of host and port
   int database = 0;
   std::string username;
-  std::string password;                   // from password_file or ${NAME}; never printed
+  std::string password;                              // from password_file or ${NAME}; never printed
   std::shared_ptr<const net::TlsClientContext> tls;  // nullptr: in the clear
   std::string tls_version;                           // changes with what tls was made of
   std::vector<StoreAddress> cluster;    // nodes to ask for the map of a cluster; empty: one server

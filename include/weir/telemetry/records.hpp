@@ -61,7 +61,7 @@ struct RequestRecord {
   std::string_view final_hit_layer;  // "" unless refused
   std::int64_t limit_value = 0;      // of the final hit
   std::int64_t current_value = 0;
-  std::span<const LayerRecord> layers;  // in chain order
+  std::span<const LayerRecord> layers;   // in chain order
   std::span<const NamedValue> identity;  // what sources said of role, tier and the like
 };
 
