@@ -45,7 +45,10 @@ struct LadderStore::OneLayer {
 };
 
 LadderStore::LadderStore(Options options, Parts parts)
-    : options_(options), parts_(parts), shares_(parts.share.shares()) {
+    : options_(options),
+      parts_(parts),
+      shares_(parts.share.shares()),
+      store_ahead_ms_(parts.clock.wall_ms() - parts.clock.monotonic_ms()) {
   const std::size_t lanes = parts.lanes == nullptr ? 1 : redis::kLanes;
   for (std::size_t lane = 0; lane < lanes; ++lane)
     lanes_.push_back(

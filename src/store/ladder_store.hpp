@@ -126,7 +126,9 @@ class LadderStore final : public limit::CounterStore {
   LadderLedger ledger_;
   std::shared_ptr<const Shares> shares_;
   std::uint64_t shares_version_ = 0;
-  std::int64_t store_ahead_ms_ = 0;  // the store's clock minus the monotonic one
+  // The store's clock minus the monotonic one; until the store has answered, the wall clock stands for it:
+  // what is used in an outage that came first is owed as of then, not as of the machine's start.
+  std::int64_t store_ahead_ms_;
   std::int64_t failing_since_ms_ = 0;
   std::int64_t last_outage_ms_ = 0;
   bool failing_ = false;

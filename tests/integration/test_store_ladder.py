@@ -62,11 +62,12 @@ class Ladder(GatewayCase):
         self.assertLessEqual(fresh, 2 * 8, "one connection attempt at a time for each worker")
         self.assertGreater(weir.metrics().value("weir_store_breaker_opened_total"), 0)
 
-    def test_local_use_is_handed_in(self):
-        """In a window so long that next to nothing comes back while the test looks."""
+    def local_use_is_handed_in(self, before):
+        """`before` requests, an outage with more, and what Redis counted of all. In a window so long that next to
+        nothing comes back while the test looks; one worker, so that it is known what it heard of Redis."""
         redis, window_ms = self.redis(), 31 * 86400 * 1000
-        weir = self.weir(self.upstream(), caller(10000, "31d"), store=redis, patient=False)
-        weir.client.repeat(5, "/", who("A"))
+        weir = self.weir(self.upstream(), caller(10000, "31d"), store=redis, patient=False, settings={"workers": 1})
+        weir.client.repeat(before, "/", who("A"))
         redis.pause()
         used = len(self.timed(weir, 1, lambda n: who("A")))
         redis.resume()
@@ -80,8 +81,14 @@ class Ladder(GatewayCase):
             level = int(redis.call("GET", key).split(b":")[0])
             return 10000 - level / window_ms
         # Calls that timed out may have been counted twice, never less than once.
-        self.eventually(lambda: counted() >= 5 + used - 10, 15, f"{used} permits of the outage in Redis")
-        self.assertLessEqual(counted(), 5 + used + 10)
+        self.eventually(lambda: counted() >= before + used - 10, 15, f"{used} permits of the outage in Redis")
+        self.assertLessEqual(counted(), before + used + 10)
+
+    def test_local_use_is_handed_in(self):
+        self.local_use_is_handed_in(5)
+
+    def test_so_is_what_was_used_before_the_first_answer(self):
+        self.local_use_is_handed_in(0)
 
     def test_the_fleet_is_counted_and_shares(self):
         redis, backend = self.redis(), self.upstream()
