@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <mutex>
 #include <string>
@@ -51,6 +52,7 @@ class ForwardingHandler final : public http::Handler {
   explicit ForwardingHandler(net::EventLoop& loop) : forwarders(loop) {}
 
   boost::asio::awaitable<void> handle(http::Exchange& exchange) override {
+    ++begun_;
     ForwardPlan plan;
     plan.request_target = exchange.request().target;
     plan.request_fields = "X-Forwarded-For: 1.2.3.4\r\n";
@@ -71,6 +73,7 @@ class ForwardingHandler final : public http::Handler {
     http::Ending ending = http::Ending::complete;
   };
   Facts last_facts() {
+    wait_for_ends();
     const std::lock_guard lock(mutex_);
     return last_;
   }
@@ -79,13 +82,20 @@ class ForwardingHandler final : public http::Handler {
     return results_.size();
   }
   ForwardResult last() {
+    wait_for_ends();
     const std::lock_guard lock(mutex_);
-    return results_.back();
+    return results_.empty() ? ForwardResult() : results_.back();
   }
 
   Forwarders forwarders;
 
  private:
+  // A client reads the end of its response a moment before the forward ends.
+  void wait_for_ends() {
+    EXPECT_TRUE(eventually([this] { return count() == begun_; }));
+  }
+
+  std::atomic<std::size_t> begun_{0};
   std::mutex mutex_;
   std::vector<ForwardResult> results_;
   Facts last_;
