@@ -23,6 +23,7 @@ std::optional<std::uint64_t> Suppressor::admit(std::string_view cause, std::int6
     ++total_;
     return std::nullopt;
   }
+  state.interval_ms = interval_ms;
   state.until_ms = now_ms + interval_ms;
   return std::exchange(state.suppressed, 0);
 }
@@ -31,12 +32,16 @@ std::vector<Suppressor::Rest> Suppressor::take_rests(std::int64_t now_ms) {
   const std::lock_guard lock(mutex_);
   std::vector<Rest> rests;
   for (auto cause = causes_.begin(); cause != causes_.end();) {
-    if (now_ms < cause->second.until_ms) {
+    State& state = cause->second;
+    if (now_ms < state.until_ms) {
       ++cause;
-      continue;
+    } else if (state.suppressed == 0) {
+      causes_.erase(cause++);
+    } else {
+      rests.push_back({cause->first, std::exchange(state.suppressed, 0)});
+      state.until_ms = now_ms + state.interval_ms;
+      ++cause;
     }
-    if (cause->second.suppressed > 0) rests.push_back({cause->first, cause->second.suppressed});
-    causes_.erase(cause++);
   }
   return rests;
 }

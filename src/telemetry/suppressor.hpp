@@ -23,7 +23,8 @@ class Suppressor {
     std::string cause;
     std::uint64_t suppressed = 0;
   };
-  // Causes whose interval is over and which still owe their count; forgets them. For a summary after a storm.
+  // Causes whose interval is over and which still owe their count. To say it is their line of the next
+  // interval; those that owe nothing are forgotten.
   std::vector<Rest> take_rests(std::int64_t now_ms);
 
   std::uint64_t suppressed() const;  // since the start, all causes
@@ -31,6 +32,7 @@ class Suppressor {
  private:
   struct State {
     std::int64_t until_ms = 0;
+    std::int64_t interval_ms = 0;
     std::uint64_t suppressed = 0;
   };
   mutable std::mutex mutex_;

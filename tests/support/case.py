@@ -9,7 +9,7 @@ from .fake_redis import FakeRedis
 from .redis_groups import RedisCluster, RedisSentinels
 from .redis_server import RedisServer
 from .upstream import Upstream
-from .weir_process import Weir
+from .weir_process import DemoUpstream, Weir
 
 SIGNS_OF_A_CRASH = ("AddressSanitizer", "ThreadSanitizer", "runtime error:", "terminate called", "Assertion")
 
@@ -26,6 +26,12 @@ class GatewayCase(unittest.TestCase):
 
     def upstream(self, answer=None, tls=None):
         upstream = Upstream(answer, tls=tls)
+        self.addCleanup(upstream.stop)
+        return upstream
+
+    def fast_upstream(self):
+        """`weir demo-upstream`, for many requests: it keeps no record of them."""
+        upstream = DemoUpstream()
         self.addCleanup(upstream.stop)
         return upstream
 

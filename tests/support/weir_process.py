@@ -16,7 +16,7 @@ from .ports import free_port
 from .prometheus import Metrics
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-WEIR_BIN = os.environ.get("WEIR_BIN") or str(ROOT / "build" / "weir")
+WEIR_BIN = os.path.abspath(os.environ.get("WEIR_BIN") or ROOT / "build" / "weir")
 
 
 def sanitized():
@@ -48,6 +48,18 @@ def to_yaml(document):
 def run(*arguments, cwd=None, timeout=20):
     """One command of the binary, to its end."""
     return subprocess.run([WEIR_BIN, *arguments], cwd=cwd, timeout=timeout, capture_output=True, text=True)
+
+
+class DemoUpstream:
+    """`weir demo-upstream` in a process of its own."""
+
+    def __init__(self):
+        self.address = f"127.0.0.1:{free_port()}"
+        self.process = subprocess.Popen([WEIR_BIN, "demo-upstream", "--listen", self.address])
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(10)
 
 
 class ConfigFolder:

@@ -40,6 +40,16 @@ TEST(Suppressor, OwesTheCountOfAStormThatEnded) {
   EXPECT_TRUE(suppressor.take_rests(5000).empty());
 }
 
+TEST(Suppressor, TheCountIsTheLineOfItsInterval) {
+  Suppressor suppressor;
+  suppressor.admit("a", 0, 1000);
+  suppressor.admit("a", 1, 1000);
+  ASSERT_EQ(suppressor.take_rests(1000).size(), 1U);
+  EXPECT_FALSE(suppressor.admit("a", 1001, 1000));
+  EXPECT_TRUE(suppressor.take_rests(1999).empty());
+  EXPECT_EQ(suppressor.admit("a", 2000, 1000), std::optional<std::uint64_t>(1));
+}
+
 TEST(Suppressor, ManyCausesShareOne) {
   Suppressor suppressor;
   std::size_t admitted = 0;
