@@ -2,11 +2,14 @@
 """The status page as it goes over the wire: its files, the figures behind it, what it costs with very many
 callers. A browser looks at it in test_page_browser.py."""
 import json
+import os
 import re
 import time
+import unittest
 
 from support.case import GatewayCase, who
 from support.client import request_bytes
+from support.weir_process import sanitized
 
 H = {"window": "1h"}
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
@@ -150,16 +153,42 @@ class VeryMany(GatewayCase):
                     link.read_response()
 
     @staticmethod
-    def timed(weir, target):
+    def timed(weir, target, tries=5):
         best, body = 1e9, b""
         with weir.admin.connect() as link:
-            for _ in range(5):
+            for _ in range(tries):
                 start = time.monotonic()
                 body = link.request("GET", target, host=weir.admin.host).body
                 best = min(best, time.monotonic() - start)
         return body, best
 
+    @unittest.skipUnless(os.environ.get("WEIR_LONG"), "a million requests: WEIR_LONG=1")
+    def test_every_pair_of_caller_and_api(self):
+        """C43. All million pairs, answered by an upstream, each caller refused two of its ten times; then the goals."""
+        api = {"default": 100, "overrides": {f"/api/{n}/**": 10**6 for n in range(self.APIS)}, **H}
+        weir = self.weir(self.fast_upstream(), {"node": {"total": 10**7, **H}, "caller": {"default": 8, **H}, "api": api},
+                         settings={"log": {"access": "off", "denials": {"to": "off"}}})
+        weir.client.repeat(9, "/api/0/x", who("warm"))
+        before = len(weir.metrics().samples)
+        with weir.client.connect() as link:
+            for first in range(0, self.CALLERS, 50):
+                callers = range(first, min(first + 50, self.CALLERS))
+                link.send(b"".join(b"GET /api/%d/x HTTP/1.1\r\nHost: a\r\nX-Caller-Id: caller-%d\r\n\r\n" % (api, caller)
+                                   for caller in callers for api in range(self.APIS)))
+                for _ in range(len(callers) * self.APIS):
+                    link.read_exactly(int(re.search(rb"(?i)content-length: (\d+)", link.read_until(b"\r\n\r\n"))[1]))
+        self.assert_metric(weir, float(2 * self.CALLERS + 1), "weir_denials_total", layer="caller")
+        metrics, spent = self.timed(weir, "/metrics", 20)
+        live, live_spent = self.timed(weir, "/live?since=0", 20)
+        print(f"\n{self.CALLERS} callers by {self.APIS} APIs, all pairs: /metrics {len(metrics)} octets in {spent * 1e3:.1f} ms, "
+              f"/live {len(live)} octets in {live_spent * 1e3:.1f} ms, {weir.rss() >> 20} MiB resident")
+        self.assertLess(len(metrics), 1_000_000)
+        self.assertLess(len(weir.metrics().samples) - before, 200)
+        self.assertLess(len(live), 200_000)
+        if not sanitized():
+            self.assertLess(spent, 0.050)
+            self.assertLess(live_spent, 0.020)
+
 
 if __name__ == "__main__":
-    import unittest
     unittest.main()
