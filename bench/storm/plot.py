@@ -32,10 +32,10 @@ def _chart(left, label, run, calm, storm):
         out.append(_text(x(second), TOP + HEIGHT + 16, f"{second} s", 11, "middle"))
     for key, colour in (("campaign_by_second", CAMPAIGN), ("others_by_second", OTHERS)):
         out.append(_line([(x(n + 0.5), y(value)) for n, value in enumerate(run[key]) if value is not None], colour))
-    if run["named_after_s"] is not None:
-        at = x(calm + run["named_after_s"])
+    if "alert" in run["named_after_s"]:
+        at = x(calm + run["named_after_s"]["alert"])
         out.append(f'<line x1="{at:.1f}" y1="{TOP}" x2="{at:.1f}" y2="{TOP + HEIGHT}" stroke="{INK}" stroke-dasharray="4 3"/>')
-        out.append(_text(at + 5, TOP + HEIGHT - 8, f"alert names it, {run['named_after_s']:.0f} s", 11))
+        out.append(_text(at + 5, TOP + HEIGHT - 8, f"alert names it, {run['named_after_s']['alert']:.0f} s", 11))
     out.append(_text(left, TOP - 10, f"{label}: the others {run['others']:.2%} served", 13, weight="bold"))
     return "".join(out)
 
