@@ -4,6 +4,7 @@ import json
 import math
 import pathlib
 import re
+import subprocess
 import threading
 import time
 
@@ -105,6 +106,10 @@ class Storm(GatewayCase):
         try:
             self.named(prometheus)
             self.answered(prometheus)
+            for weir in weirs:  # with all that a storm brings forth
+                checked = subprocess.run(["promtool", "check", "metrics"], input=weir.metrics().text, capture_output=True,
+                                         text=True, timeout=60)
+                self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
         finally:
             self.stopped.set()
             driver.join()
