@@ -8,7 +8,9 @@ import subprocess
 import threading
 import unittest
 
+from integration.test_simulate import line
 from support.case import GatewayCase, who
+from support.weir_process import ConfigFolder, base_settings, run
 
 HOME = pathlib.Path(os.environ.get("WEIR_BROWSER") or "none")
 LOOK = pathlib.Path(__file__).resolve().parents[1] / "page" / "look.mjs"
@@ -23,9 +25,11 @@ class Browser(GatewayCase):
              "user": {"default": 10, "algorithm": "fixed_window", **H}, "api": {"default": 5000, "mode": "shadow", **H}}
 
     def look(self, step, weir, *more):
+        return self.look_at(f"http://{weir.settings['admin']['address']}/", step, *more)
+
+    def look_at(self, url, step, *more):
         (HOME / "shots").mkdir(exist_ok=True)
-        address = weir.settings["admin"]["address"]
-        done = subprocess.run(["node", str(LOOK), step, f"http://{address}/", *more], capture_output=True, text=True, timeout=180)
+        done = subprocess.run(["node", str(LOOK), step, url, *more], capture_output=True, text=True, timeout=180)
         self.assertEqual(done.returncode, 0, done.stderr[-3000:])
         return json.loads(done.stdout)
 
@@ -94,6 +98,22 @@ class Browser(GatewayCase):
         self.assertIn("No traffic", seen["verdict"])
         self.assertIn("refused", seen["value"])
         self.assertRegex(seen["readout"], r"^\d\d:\d\d:\d\d allowed 0/s")
+
+    def test_the_report_of_simulate(self):
+        """A loud caller, one with a name as long as a name can be, one that is hostile, and quiet ones."""
+        folder = ConfigFolder(base_settings("127.0.0.1:9"), {"limit": {"caller": {"default": 400}}})
+        self.addCleanup(folder.remove)
+        folder.write("new.yaml", {"limit": {"caller": {"default": 30}, "user": {"default": 20, "window": "30s"}}})
+        names = ["acme"] * 6 + [HOSTILE, LONG] + [f"quiet-{n}" for n in range(20)]
+        log, page = folder.path / "access.jsonl", folder.path / "report.html"
+        log.write_text("".join(line(n / 20, names[n * 5 % len(names)], f"user-{n % 3}") + "\n" for n in range(20_000)))
+        self.assertEqual(run("simulate", "-c", str(folder.main), "-q", str(folder.path / "new.yaml"), "--html", str(page), str(log)).returncode, 0)
+        for view in self.look_at(page.as_uri(), "report"):
+            with self.subTest(width=view["width"], scheme=view["scheme"]):
+                self.assertEqual((view["trouble"], view["cutOff"], view["overflow"], view["shown"]), ([], [], 0, 7))
+                self.assertRegex(view["verdict"], r"[\d,]+ requests \([\d.]+\s%\) that pass today would be refused\.")
+                self.assertIn("acme", view["verdict"])
+                self.assertTrue(view["first"].startswith("acme"), view["first"])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at the status page in a real browser and prints what it saw as JSON; tests/integration/test_page_browser.py
+// Looks at the status page, or a report, in a real browser and prints what it saw as JSON; tests/integration/test_page_browser.py
 // runs the gateway and judges.   node look.mjs STEP URL [more of the step]
 // WEIR_BROWSER: the folder that holds node_modules; screenshots go to its folder `shots`.
 import { createRequire } from "node:module";
@@ -149,8 +149,27 @@ async function walk() {
   return { trouble, readout, value: await page.getAttribute("#chart-refused svg", "aria-valuetext"), verdict: await page.textContent("#verdict") };
 }
 
+// The page that weir simulate writes.
+async function report() {
+  const views = [];
+  for (const width of [400, 1280]) {
+    for (const scheme of ["light", "dark"]) {
+      const trouble = [];
+      const page = await open(width, scheme, trouble);
+      await page.screenshot(shot(`report-${width}-${scheme}`));
+      views.push({
+        width, scheme, trouble, cutOff: await cutOff(page), verdict: await page.textContent(".verdict"), first: await page.textContent("tbody tr"),
+        shown: await page.locator("tbody tr").first().locator("td").evaluateAll((cells) => cells.filter((cell) => cell.getBoundingClientRect().right <= innerWidth).length),
+        overflow: await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+      });
+      await page.close();
+    }
+  }
+  return views;
+}
+
 try {
-  console.log(JSON.stringify(await { looks, reset, stale, token, walk }[step]()));
+  console.log(JSON.stringify(await { looks, report, reset, stale, token, walk }[step]()));
 } finally {
   await browser.close();
 }

@@ -17,13 +17,14 @@ export function rate(value) {
 
 export const percent = (part, all) => (all > 0 ? (part / all < 0.005 && part > 0 ? "<1" : whole.format((100 * part) / all)) : "0") + " %";
 
+// Number and unit stay on one line.
 export function duration(ms) {
   const units = [["d", 86400e3], ["h", 3600e3], ["min", 60e3], ["s", 1e3]];
-  if (ms < 1000) return `${ms > 0 && ms < 10 ? tenth.format(ms) : Math.round(ms)} ms`;
+  if (ms < 1000) return `${ms > 0 && ms < 10 ? tenth.format(ms) : Math.round(ms)}\u00a0ms`;
   const at = units.findIndex(([, size]) => ms >= size);
   const [name, size] = units[at];
   const rest = at + 1 < units.length ? Math.floor((ms % size) / units[at + 1][1]) : 0;
-  return `${Math.floor(ms / size)} ${name}` + (rest ? ` ${rest} ${units[at + 1][0]}` : "");
+  return `${Math.floor(ms / size)}\u00a0${name}` + (rest ? ` ${rest}\u00a0${units[at + 1][0]}` : "");
 }
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });

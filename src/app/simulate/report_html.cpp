@@ -10,24 +10,33 @@
 namespace weir::app {
 namespace {
 
-constexpr int kWidth = 860, kHeight = 220, kLeft = 64, kBottom = 24, kTop = 12;
+// Of the timeline's own coordinates: it is stretched to the room there is, and has no text in it.
+constexpr int kWidth = 1000, kHeight = 200;
 
 constexpr std::string_view kHead =
     R"(<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>weir simulate</title><style>
-:root{color-scheme:light dark;--ink:#1c2733;--dim:#5b6875;--line:#d5dbe1;--back:#fff;--now:#8a97a5;--new:#c2410c;--all:#dbe7f3}
-@media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--dim:#9aa7b4;--line:#37424e;--back:#14191f;--now:#8593a1;--new:#fb923c;--all:#243646}}
-body{margin:0 auto;max-width:900px;padding:20px;font:15px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--back)}
-h1{font-size:22px;margin:0 0 4px}h2{font-size:17px;margin:28px 0 6px}p{margin:4px 0}.dim{color:var(--dim)}
-*{box-sizing:border-box}.cards{display:flex;flex-wrap:wrap;gap:10px;margin:16px 0}.card{border:1px solid var(--line);border-radius:8px;padding:10px 14px;flex:1 1 140px}
-.card b{display:block;font-size:22px}.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{padding:4px 8px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}th{white-space:normal}
-th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:130px}th{font-weight:600;color:var(--dim)}
-svg{width:100%;min-width:600px;height:auto;display:block}svg text{fill:var(--dim);font-size:12px}
-.key{display:inline-block;width:12px;height:12px;border-radius:2px;vertical-align:-1px;margin:0 4px 0 12px}
-code{overflow-wrap:anywhere}
+:root{color-scheme:light dark;--ink:#1c2733;--dim:#5b6875;--line:#d5dbe1;--back:#fff;--now:#8a97a5;--new:#c2410c;--all:#dbe7f3;--good:#1d7a43}
+@media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--dim:#9aa7b4;--line:#37424e;--back:#14191f;--now:#8593a1;--new:#fb923c;--all:#243646;--good:#6cc98d}}
+*{box-sizing:border-box}body{margin:0 auto;max-width:900px;padding:20px;font:15px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--back)}
+h1{font-size:22px;margin:0 0 4px}h2{font-size:17px;margin:28px 0 6px}p{margin:4px 0}.dim{color:var(--dim)}code{overflow-wrap:anywhere}
+.verdict{font-size:17px;font-weight:600;margin:16px 0 0;padding:10px 14px;border:1px solid var(--line);border-left:5px solid var(--good);border-radius:8px;overflow-wrap:anywhere}
+.verdict.hurts{border-left-color:var(--new)}.cards{display:flex;flex-wrap:wrap;gap:10px;margin:10px 0 16px}
+.card{border:1px solid var(--line);border-radius:8px;padding:10px 14px;flex:1 1 140px}.card b{display:block;font-size:22px}.card.hurts b{color:var(--new)}
+.key{display:inline-block;margin-right:12px;white-space:nowrap}.key::before{content:"";display:inline-block;width:12px;height:12px;border-radius:2px;vertical-align:-1px;margin-right:5px;background:var(--of)}
+.plot{display:grid;grid-template-columns:max-content 1fr;gap:2px 8px;font-size:12px;color:var(--dim);margin-top:10px}
+.axis{display:flex;flex-direction:column;justify-content:space-between;text-align:right;line-height:12px;margin:-6px 0}
+.plot svg{width:100%;height:190px;display:block}.plot path{vector-effect:non-scaling-stroke}.ends{grid-column:2;display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 12px}
+.layer{display:grid;grid-template-columns:minmax(70px,max-content) 1fr;gap:0 12px;align-items:center;margin:6px 0;overflow-wrap:anywhere}
+.bar{display:flex;align-items:center;gap:6px;font-size:12px;line-height:14px;color:var(--dim)}.bar i{height:11px;border-radius:2px;min-width:2px;background:var(--of)}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}th{font-weight:600;color:var(--dim);vertical-align:bottom}
+th,td{padding:4px 8px;border-bottom:1px solid var(--line);text-align:right}td{white-space:nowrap}td.hurts{color:var(--new);font-weight:600}
+th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:160px}td:first-child span{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}
+@media(max-width:700px){thead{display:none}table,tbody{display:block}tr{display:grid;grid-template-columns:repeat(3,1fr);border-bottom:1px solid var(--line);padding:8px 0}
+td,td:first-child{border:0;padding:2px 8px 2px 0;text-align:left;white-space:normal}td:first-child{grid-column:1/-1;font-weight:600}
+td[data-of]::before{content:attr(data-of);display:block;font-size:12px;font-weight:400;color:var(--dim)}}
 </style></head><body>
 )";
 
@@ -59,14 +68,42 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+// Number and unit stay on one line.
+std::string share(std::uint64_t part, std::uint64_t of) {
+  std::string text = escaped(share_text(part, of));
+  if (const std::size_t gap = text.find(' '); gap != std::string::npos) text.replace(gap, 1, "&nbsp;");
+  return text;
+}
+
 std::string number(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.1f", value);
   return text.data();
 }
 
-void add_card(std::string& out, const std::string& value, const std::string& label) {
-  out += "<div class=\"card\"><b>" + value + "</b><span class=\"dim\">" + label + "</span></div>";
+void add_card(std::string& out, const std::string& value, const std::string& label,
+              std::string_view look = {}) {
+  out += "<div class=\"card" + std::string(look) + "\"><b>" + value + "</b><span class=\"dim\">" + label +
+         "</span></div>";
+}
+
+// The answer to what was asked, before any figure.
+void add_verdict(std::string& out, const Comparison& found) {
+  const Tally& all = found.all();
+  if (all.newly_refused == 0) {
+    out += "<p class=\"verdict\">Nothing that passes today would be refused.</p>";
+    return;
+  }
+  out += "<p class=\"verdict hurts\">" + count_text(all.newly_refused) + " requests (" +
+         share(all.newly_refused, all.requests) + ") that pass today would be refused.";
+  const auto first = found.callers().top(1);
+  if (!first.empty() && first.front().second.newly_refused != 0) {
+    const std::size_t callers = found.callers().newly_refused();
+    out += (callers == 1 ? " One caller feels it: "
+                         : " " + count_text(callers) + " callers feel it, most of all ") +
+           escaped(first.front().first) + ".";
+  }
+  out += "</p>";
 }
 
 void add_summary(std::string& out, const Report& report) {
@@ -78,23 +115,28 @@ void add_summary(std::string& out, const Report& report) {
     out += "<p class=\"dim\">" + time_text(found.start_ms()) + " to " + time_text(found.end_ms()) + ", " +
            length_text(found.end_ms() - found.start_ms()) + "</p>";
   }
+  add_verdict(out, found);
   out += "<div class=\"cards\">";
   add_card(out, count_text(all.requests), "requests");
   add_card(out, count_text(all.refused[in_force]),
-           "refused in force (" + escaped(share_text(all.refused[in_force], all.requests)) + ")");
+           "refused in force (" + share(all.refused[in_force], all.requests) + ")");
   add_card(out, count_text(all.refused[renewed]),
-           "refused by the new (" + escaped(share_text(all.refused[renewed], all.requests)) + ")");
-  add_card(out, count_text(all.newly_refused),
-           "newly refused, of " + count_text(found.callers().newly_refused()) + " caller(s)");
+           "refused by the new (" + share(all.refused[renewed], all.requests) + ")");
+  add_card(out, count_text(all.newly_refused), "newly refused", all.newly_refused != 0 ? " hurts" : "");
   add_card(out, count_text(all.newly_allowed), "newly allowed");
   out += "</div>";
+}
+
+std::string key(std::string_view colour, std::string_view label) {
+  return "<span class=\"key\" style=\"--of:var(" + std::string(colour) + ")\">" + std::string(label) +
+         "</span>";
 }
 
 struct Scale {
   double per_interval;
   double per_request;
-  double x(std::size_t interval) const { return kLeft + per_interval * static_cast<double>(interval); }
-  double y(std::uint64_t count) const { return kHeight - kBottom - per_request * static_cast<double>(count); }
+  double x(std::size_t interval) const { return per_interval * static_cast<double>(interval); }
+  double y(std::uint64_t count) const { return kHeight - per_request * static_cast<double>(count); }
 };
 
 // A stepped line through the counts of one kind.
@@ -108,50 +150,43 @@ std::string steps(const std::vector<Comparison::Interval>& intervals, const Scal
   return path;
 }
 
-void add_axis(std::string& out, const Scale& scale, std::uint64_t most) {
-  for (const std::uint64_t value : {std::uint64_t{0}, most / 2, most}) {
-    const std::string y = number(scale.y(value));
-    out += "<path d=\"M" + std::to_string(kLeft) + " " + y + "H" + std::to_string(kWidth) +
-           "\" stroke=\"var(--line)\" fill=\"none\"/><text x=\"" + std::to_string(kLeft - 8) + "\" y=\"" +
-           number(scale.y(value) + 4) + "\" text-anchor=\"end\">" + count_text(value) + "</text>";
-  }
-}
-
 void add_timeline(std::string& out, const Comparison& found) {
   const auto& intervals = found.intervals();
   if (intervals.empty()) return;
   std::uint64_t most = 2;
   for (const auto& one : intervals) most = std::max(most, one.requests);
-  const Scale scale{static_cast<double>(kWidth - kLeft) / static_cast<double>(intervals.size()),
-                    static_cast<double>(kHeight - kBottom - kTop) / static_cast<double>(most)};
-  out += "<h2>Over time</h2><p class=\"dim\">per " + length_text(found.interval_ms()) +
-         "<span class=\"key\" style=\"background:var(--all)\"></span>requests"
-         "<span class=\"key\" style=\"background:var(--now)\"></span>refused in force"
-         "<span class=\"key\" style=\"background:var(--new)\"></span>refused by the new</p>"
-         "<div class=\"scroll\"><svg role=\"img\" aria-label=\"requests and refusals over time\" viewBox=\"0 "
-         "0 " +
-         std::to_string(kWidth) + " " + std::to_string(kHeight) + "\">";
-  add_axis(out, scale, most);
-  const std::string base = number(scale.y(0));
+  const Scale scale{kWidth / static_cast<double>(intervals.size()), kHeight / static_cast<double>(most)};
+  out += "<h2>Over time</h2><p class=\"dim\">" +
+         key("--all", "requests per " + length_text(found.interval_ms())) + key("--now", "refused in force") +
+         key("--new", "refused by the new") + "</p><div class=\"plot\"><div class=\"axis\">";
+  for (const std::uint64_t value : {most, most / 2, std::uint64_t{0}})
+    out += "<span>" + count_text(value) + "</span>";
+  out +=
+      "</div><svg role=\"img\" aria-label=\"requests and refusals over time\" preserveAspectRatio=\"none\" "
+      "viewBox=\"0 0 " +
+      std::to_string(kWidth) + " " + std::to_string(kHeight) + "\">";
+  for (const std::uint64_t value : {most, most / 2, std::uint64_t{0}}) {
+    out += "<path d=\"M0 " + number(scale.y(value)) + "H" + std::to_string(kWidth) +
+           "\" stroke=\"var(--line)\" fill=\"none\"/>";
+  }
   out += "<path fill=\"var(--all)\" d=\"" +
-         steps(intervals, scale, [](const auto& one) { return one.requests; }) + "V" + base + "H" +
-         std::to_string(kLeft) + "Z\"/>";
+         steps(intervals, scale, [](const auto& one) { return one.requests; }) + "V" +
+         std::to_string(kHeight) + "H0Z\"/>";
   out += "<path fill=\"none\" stroke=\"var(--now)\" stroke-width=\"2\" d=\"" +
          steps(intervals, scale, [](const auto& one) { return one.refused[in_force]; }) + "\"/>";
   out += "<path fill=\"none\" stroke=\"var(--new)\" stroke-width=\"2\" d=\"" +
          steps(intervals, scale, [](const auto& one) { return one.refused[renewed]; }) + "\"/>";
-  out += "<text x=\"" + std::to_string(kLeft) + "\" y=\"" + std::to_string(kHeight - 6) + "\">" +
-         time_text(found.start_ms()) + "</text><text text-anchor=\"end\" x=\"" + std::to_string(kWidth) +
-         "\" y=\"" + std::to_string(kHeight - 6) + "\">" + time_text(found.end_ms()) + "</text></svg></div>";
+  out += "</svg><div class=\"ends\"><span>" + time_text(found.start_ms()) + "</span><span>" +
+         time_text(found.end_ms()) + "</span></div></div>";
 }
 
-void add_bar(std::string& out, int y, std::uint64_t value, std::uint64_t most, const char* colour) {
-  constexpr int kBarLeft = 150, kBarRoom = kWidth - kBarLeft - 90;
-  const double width = static_cast<double>(kBarRoom) * static_cast<double>(value) / static_cast<double>(most);
-  out += "<rect x=\"" + std::to_string(kBarLeft) + "\" y=\"" + std::to_string(y) + "\" width=\"" +
-         number(width) + "\" height=\"11\" rx=\"2\" fill=\"var(" + colour + ")\"/><text x=\"" +
-         number(kBarLeft + width + 6) + "\" y=\"" + std::to_string(y + 10) + "\">" + count_text(value) +
-         "</text>";
+void add_bar(std::string& out, std::uint64_t value, std::uint64_t most, std::string_view colour) {
+  constexpr double kRoom = 78;  // percent: the count stands behind the bar
+  out += "<div class=\"bar\" style=\"--of:var(" + std::string(colour) + ")\">";
+  if (value != 0)
+    out += "<i style=\"width:" + number(kRoom * static_cast<double>(value) / static_cast<double>(most)) +
+           "%\"></i>";
+  out += count_text(value) + "</div>";
 }
 
 void add_layers(std::string& out, const Comparison& found) {
@@ -163,18 +198,14 @@ void add_layers(std::string& out, const Comparison& found) {
     most = std::max(most, larger);
   }
   if (shown.empty()) return;
-  out +=
-      "<h2>By layer</h2><div class=\"scroll\"><svg role=\"img\" aria-label=\"refusals by layer\" viewBox=\"0 "
-      "0 " +
-      std::to_string(kWidth) + " " + std::to_string(shown.size() * 34) + "\">";
-  int y = 2;
+  out += "<h2>By layer</h2><p class=\"dim\">" + key("--now", "refused in force") +
+         key("--new", "refused by the new") + "</p>";
   for (const std::size_t n : shown) {
-    out += "<text x=\"0\" y=\"" + std::to_string(y + 17) + "\">" + escaped(found.layers()[n]) + "</text>";
-    add_bar(out, y, found.refused_by(in_force)[n], most, "--now");
-    add_bar(out, y + 14, found.refused_by(renewed)[n], most, "--new");
-    y += 34;
+    out += "<div class=\"layer\"><span>" + escaped(found.layers()[n]) + "</span><div>";
+    add_bar(out, found.refused_by(in_force)[n], most, "--now");
+    add_bar(out, found.refused_by(renewed)[n], most, "--new");
+    out += "</div></div>";
   }
-  out += "</svg></div>";
 }
 
 // Without the date where the whole log is of one day.
@@ -187,21 +218,33 @@ std::string span_of_refusals(const Tally& tally, const Comparison& found) {
   return one_day ? first.substr(date) + " .. " + last.substr(date) : first + " .. " + last;
 }
 
+// `name` stands above the column where there is room, and in the cell where there is not.
+void add_cell(std::string& out, std::string_view name, const std::string& text, std::string_view look = {}) {
+  out += "<td data-of=\"" + std::string(name) + "\"" + std::string(look) + ">" + text + "</td>";
+}
+
 void add_table(std::string& out, const char* title, const TallyTable& table, const Comparison& found) {
+  constexpr std::array<std::string_view, 6> kColumns{"requests",           "refused in force",
+                                                     "refused by the new", "newly refused",
+                                                     "refused mostly by",  "first .. last refusal"};
   std::string rows;
   for (const auto& [name, tally] : table.top(kPageRows)) {
     if (tally.refused[in_force] + tally.refused[renewed] == 0) continue;
-    rows += "<tr><td>" + escaped(name) + "</td><td>" + count_text(tally.requests) + "</td><td>" +
-            count_text(tally.refused[in_force]) + "</td><td>" + count_text(tally.refused[renewed]) +
-            "</td><td>" + count_text(tally.newly_refused) + "</td><td>" + escaped(main_layer(tally, found)) +
-            "</td><td>" + span_of_refusals(tally, found) + "</td></tr>";
+    const std::string whole = escaped(name);
+    rows += "<tr><td><span title=\"" + whole + "\">" + whole + "</span></td>";
+    add_cell(rows, kColumns[0], count_text(tally.requests));
+    add_cell(rows, kColumns[1], count_text(tally.refused[in_force]));
+    add_cell(rows, kColumns[2], count_text(tally.refused[renewed]));
+    add_cell(rows, kColumns[3], count_text(tally.newly_refused),
+             tally.newly_refused != 0 ? " class=\"hurts\"" : "");
+    add_cell(rows, kColumns[4], escaped(main_layer(tally, found)));
+    add_cell(rows, kColumns[5], span_of_refusals(tally, found));
+    rows += "</tr>";
   }
   if (rows.empty()) return;
-  out += std::string("<h2>") + title +
-         "</h2><div class=\"scroll\"><table><thead><tr><th>name</th><th>requests</th><th>refused in "
-         "force</th><th>refused by the new</th><th>newly refused</th><th>mostly by</th><th>first .. last "
-         "refusal</th></tr></thead><tbody>" +
-         rows + "</tbody></table></div>";
+  out += std::string("<h2>") + title + "</h2><table><thead><tr><th>name</th>";
+  for (const std::string_view column : kColumns) out += "<th>" + std::string(column) + "</th>";
+  out += "</tr></thead><tbody>" + rows + "</tbody></table>";
   if (table.dropped() == 0) return;
   out += "<p class=\"dim\">" + count_text(table.dropped()) +
          " more names were no longer kept apart: " + count_text(table.others().requests) + " requests, " +

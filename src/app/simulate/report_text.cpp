@@ -15,7 +15,7 @@ constexpr std::size_t kNameWidth = 34;
 std::string printable_name(std::string_view name) {
   std::string safe;
   telemetry::append_json_text(safe, name);
-  if (safe.size() > kNameWidth) safe = safe.substr(0, kNameWidth - 3) + "...";
+  if (safe.size() >= kNameWidth) safe = safe.substr(0, kNameWidth - 4) + "...";
   return safe;
 }
 
