@@ -148,6 +148,8 @@ class Fleet {
     result_.calls = total_calls() - calls;
     result_.counted = result_.offered - offered;
     judge(could_pass);
+    for (const auto& each : instances_) count_leases(*each);
+    for (const auto& each : dead_) count_leases(*each);
     return result_;
   }
 
@@ -165,6 +167,13 @@ class Fleet {
     std::int64_t sum = calls_of_dead_;
     for (const auto& each : instances_) sum += each->wire.calls;
     return sum;
+  }
+
+  void count_leases(const Instance& instance) {
+    result_.fetches += static_cast<std::int64_t>(instance.leases.stats().fetches.load());
+    result_.returns += static_cast<std::int64_t>(instance.leases.stats().returns.load());
+    result_.lent += static_cast<std::int64_t>(instance.pool.stats().granted.load());
+    result_.lapsed += static_cast<std::int64_t>(instance.pool.stats().lapsed.load());
   }
 
   void next_arrival() {

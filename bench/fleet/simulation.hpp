@@ -46,6 +46,10 @@ struct Outcome {
   std::int64_t waited = 0;   // requests that waited for the store
   std::int64_t calls = 0;    // of the store, after the first window
   std::int64_t counted = 0;  // requests after the first window
+  std::int64_t fetches = 0;  // calls of the whole run that fetched a lease ahead of need
+  std::int64_t returns = 0;  // calls that gave unused permits back
+  std::int64_t lent = 0;     // permits that all leases brought
+  std::int64_t lapsed = 0;   // of them, those that nobody used and nobody got back
   double over_percent = 0;   // the worst window of any key
   double under_percent = 0;  // of what could have passed, over all full windows
 };

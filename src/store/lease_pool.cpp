@@ -278,7 +278,8 @@ std::int64_t LeasePool::book(const Hash128& id, const Charge& answered, const Ti
   }
 
   const double rate = entry->rate.at(times.now_ms);
-  const std::int64_t gather = is_hot(options_, rate) ? gathering_ms(terms, rate) : 0;
+  const std::int64_t left_ms = entry->tag_ends_ms == kForever ? kForever : entry->tag_ends_ms - times.now_ms;
+  const std::int64_t gather = is_hot(options_, rate) ? gathering_ms(terms, rate, left_ms) : 0;
   const std::int64_t cost = answered.request.cost;
   if (cost > 0 && !verdict.within_limit && verdict.retry_after_ms > 0) {
     entry->deny(cost, std::max(verdict.retry_after_ms, gather), times.now_ms);

@@ -15,7 +15,8 @@ constexpr double kHotRate = 8;    // permits per second; a lease of a second the
 constexpr double kWarmRate = 3;   // the same for `leased`
 constexpr double kPerLease = 40;  // requests that one lease should serve
 constexpr double kShareOfRest = 0.8;
-constexpr double kNearTheEnd = 0.35;  // of what is expected until the end, when little is left
+constexpr double kNearTheEnd = 0.35;    // of what is expected until the end, when little is left
+constexpr double kNearTheGround = 0.8;  // buckets, which have no end: of what is expected in one life
 constexpr std::int64_t kSmallLease = 24;
 constexpr std::int64_t kShortestMs = 100;
 constexpr std::int64_t kFewest = 3;  // a smaller lease saves nothing
@@ -76,10 +77,13 @@ limit::Lease lease_to_ask(const Terms& terms, const LeaseOptions& options, const
   const double left = demand.left_ms == kForever ? life : static_cast<double>(demand.left_ms);
   const double horizon = std::min({std::max<double>(kShortestMs, kPerLease / per_ms), life, left});
   std::int64_t more = up(per_ms * horizon);
-  std::int64_t least = std::min(kSmallLease, up(kNearTheEnd * per_ms * left));
-  if (is_bucket(terms) || terms.algorithm == AlgorithmKind::sliding_window) {
-    const std::int64_t most = limit::capacity_of(terms) * options.outstanding_permille / 1000;
-    more = std::min(more, most);
+  const double little = is_bucket(terms) ? kNearTheGround : kNearTheEnd;
+  std::int64_t least = std::min(kSmallLease, up(little * per_ms * left));
+  // What is lent of a bucket comes back as it refills; what is lent of a window is missing in it.
+  if (is_bucket(terms)) {
+    more = std::min(more, limit::capacity_of(terms) / 4);
+  } else if (terms.algorithm == AlgorithmKind::sliding_window) {
+    more = std::min(more, limit::capacity_of(terms) * options.outstanding_permille / 1000);
   }
   if (more < kFewest) return lease;
   least = std::min(least, more);
@@ -91,11 +95,14 @@ limit::Lease lease_to_ask(const Terms& terms, const LeaseOptions& options, const
   return lease;
 }
 
-std::int64_t gathering_ms(const Terms& terms, double rate) noexcept {
+std::int64_t gathering_ms(const Terms& terms, double rate, std::int64_t left_ms) noexcept {
   constexpr double kRequests = 25;
+  constexpr double kShortest = 20;
   if (!is_bucket(terms) && terms.algorithm != AlgorithmKind::sliding_counter) return 0;
   const double quarter = static_cast<double>(limit::capacity_of(terms)) / refill_per_ms(terms) / 4;
-  return static_cast<std::int64_t>(std::min({std::max(20.0, kRequests * 1000 / rate), 800.0, quarter}));
+  const double wait = std::min({std::max(kShortest, kRequests * 1000 / rate), 800.0, quarter});
+  if (left_ms == kForever) return static_cast<std::int64_t>(wait);
+  return static_cast<std::int64_t>(std::min(wait, std::max(kShortest, 0.6 * static_cast<double>(left_ms))));
 }
 
 std::int64_t low_mark(double rate, std::int64_t last_granted) noexcept {

@@ -219,6 +219,12 @@ void LeaseStore::conclude(ChargeSet& set, Part& part) {
     if (failed) answered.answered = Answered::local;  // its verdict means nothing
     if (!is_slot(answered)) book(part.id[n], answered, part.sent_ms);
     if (part.rides[place]) continue;
+    // What its lease brought is still there for this key.
+    if (answered.lease != nullptr) {
+      limit::Verdict& verdict = answered.verdict;
+      verdict.remaining =
+          std::min(verdict.remaining + answered.lease->granted, limit::capacity_of(answered.policy->terms));
+    }
     answered.lease = nullptr;
     set.charge[n] = answered;
   }

@@ -57,10 +57,12 @@ class GatewayCase(unittest.TestCase):
 
     def weir(self, upstream, limit=None, store=None, **options):
         """store: a RedisServer or FakeRedis to count in; None counts in memory. The call timeout is long unless
-        `patient` is False: a machine under load shall not make the gateway fall back to local counting."""
+        `patient` is False: a machine under load shall not make the gateway fall back to local counting. counting:
+        `exact` where a test looks at each single call of the store."""
         settings, patient = options.pop("settings", {}), options.pop("patient", True)
+        counting = options.pop("counting", "auto")
         if store is not None:
-            counters = {"kind": "redis", "url": store.url, **({"timeout": "3s"} if patient else {})}
+            counters = {"kind": "redis", "url": store.url, "counting": counting, **({"timeout": "3s"} if patient else {})}
             settings = {"store": counters, **settings}
         weir = Weir(upstream.address, limit, settings, **options)
         self.addCleanup(self._finish, weir)

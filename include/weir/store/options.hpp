@@ -24,10 +24,10 @@ enum class Counting : std::uint8_t {
 };
 
 struct LeaseOptions {
-  Counting counting = Counting::exact;
+  Counting counting = Counting::automatic;
   std::chrono::milliseconds max_age{
       1000};                               // no permit is used later than this after it was taken; 50 .. 1000
-  std::int64_t outstanding_permille = 50;  // of a bucket or rolling window, at most so much per lease
+  std::int64_t outstanding_permille = 50;  // of a sliding_window, at most so much per lease
   std::size_t max_keys = 32768;            // keys whose rate, leases and denials are known
 };
 
