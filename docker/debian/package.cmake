@@ -6,8 +6,12 @@ install(FILES ${files}/config/package/weir.yaml ${files}/config/package/quotas.y
 install(FILES ${files}/systemd/weir.service ${files}/systemd/weir.socket DESTINATION /lib/systemd/system)
 install(FILES ${files}/logrotate/weir DESTINATION /etc/logrotate.d)
 install(FILES ${files}/debian/copyright ${PROJECT_SOURCE_DIR}/README.md DESTINATION share/doc/weir)
-install(FILES ${PROJECT_SOURCE_DIR}/config/README.md DESTINATION share/doc/weir RENAME config.md)
-install(FILES ${files}/runbook.md DESTINATION share/doc/weir)
+# In the folders that they have here, so that what one names is found beside it.
+set(pages ${PROJECT_SOURCE_DIR}/config)
+install(FILES ${pages}/README.md ${pages}/HANDBOOK.md ${pages}/weir.schema.json ${pages}/quotas.schema.json
+  DESTINATION share/doc/weir/config)
+install(DIRECTORY ${pages}/pictures ${pages}/examples DESTINATION share/doc/weir/config)
+install(FILES ${files}/README.md ${files}/runbook.md DESTINATION share/doc/weir/docker)
 install(DIRECTORY ${files}/prometheus ${files}/grafana DESTINATION share/weir)
 
 # Debian wants a compressed changelog and a manual page; both are the same at each build.

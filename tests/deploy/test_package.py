@@ -45,7 +45,8 @@ class Package(unittest.TestCase):
         listed = call("dpkg-deb", "--contents", self.package).stdout
         for path in ("usr/bin/weir", "etc/weir/weir.yaml", "etc/weir/quotas.yaml", "etc/logrotate.d/weir",
                      "lib/systemd/system/weir.service", "lib/systemd/system/weir.socket",
-                     "usr/share/doc/weir/changelog.gz", "usr/share/doc/weir/copyright", "usr/share/man/man1/weir.1.gz",
+                     "usr/share/doc/weir/changelog.gz", "usr/share/doc/weir/copyright",
+                     "usr/share/doc/weir/config/README.md", "usr/share/doc/weir/config/HANDBOOK.md", "usr/share/doc/weir/docker/runbook.md", "usr/share/man/man1/weir.1.gz",
                      "usr/share/weir/prometheus/alerts.yml", "usr/share/weir/grafana/dashboards/weir.json"):
             self.assertRegex(listed, rf"root/root .* \./{re.escape(path)}\n")
         self.assertNotRegex(listed, r"\./usr/(include|local|lib/lib)")
