@@ -25,6 +25,7 @@ int version_command(const std::vector<std::string>&) {
 constexpr auto kCommands = std::to_array<Command>({
     {"serve", "run the gateway", serve_command},
     {"check", "validate the configuration and say all that is wrong with it", check_command},
+    {"push", "publish a quota file to all gateways that share a store", push_command},
     {"explain", "show which limits a request would meet, and where they were written", explain_command},
     {"simulate", "replay access logs against new quotas: who would be refused", simulate_command},
     {"top", "watch who sends most and who is refused most", top_command},

@@ -17,6 +17,7 @@ int run_command(const std::vector<std::string>& arguments);
 // The commands, with the arguments after their name.
 int serve_command(const std::vector<std::string>& arguments);
 int check_command(const std::vector<std::string>& arguments);
+int push_command(const std::vector<std::string>& arguments);
 int explain_command(const std::vector<std::string>& arguments);
 int simulate_command(const std::vector<std::string>& arguments);
 int top_command(const std::vector<std::string>& arguments);

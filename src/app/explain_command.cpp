@@ -7,10 +7,10 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "app/command_line.hpp"
+#include "app/quota_shelf.hpp"
 #include "app/simulate/logged_identity.hpp"
 #include "app/simulate/report.hpp"
 #include "app/store_stack.hpp"
-#include "config/load.hpp"
 #include "pipeline/explain.hpp"
 
 namespace weir::app {
@@ -144,7 +144,7 @@ int explain_command(const std::vector<std::string>& arguments) {
   }
   const bool logged = parsed.has("request-id");
   const pipeline::ProbeRequest request = logged ? pipeline::ProbeRequest() : probe_of(parsed);
-  const config::LoadResult loaded = config::load(parsed.value("config", "weir.yaml"));
+  const config::LoadResult loaded = load_at_hand(parsed.value("config", "weir.yaml"));
   for (const std::string& error : loaded.errors) std::cerr << "error: " << error << '\n';
   if (loaded.runtime == nullptr) return kFoundWrong;
   if (logged) return explain_logged(parsed, *loaded.runtime);

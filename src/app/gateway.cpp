@@ -40,10 +40,16 @@ std::shared_ptr<store::LeasePool> make_lease_pool(const store::StoreOptions& opt
   return std::make_shared<store::LeasePool>(options.lease);
 }
 
+// The same files, and quotas under the same version: pushing what was pushed before is a new version.
+bool is_in_force(const pipeline::Runtime& loaded, const pipeline::Runtime& now) {
+  return loaded.version == now.version && loaded.quotas.version == now.quotas.version &&
+         loaded.quotas.source == now.quotas.source;
+}
+
 }  // namespace
 
-Gateway::Gateway(std::string config_path, const config::LoadResult& loaded)
-    : config_path_(std::move(config_path)),
+Gateway::Gateway(QuotaShelf quotas, const config::LoadResult& loaded)
+    : quotas_(std::move(quotas)),
       signals_(control_, SIGINT, SIGTERM, SIGHUP),
       tick_timer_(control_),
       look_timer_(control_),
@@ -53,6 +59,7 @@ Gateway::Gateway(std::string config_path, const config::LoadResult& loaded)
       health_(clusters_),
       metrics_(worker_count(*loaded.runtime), WEIR_VERSION),
       watcher_(control_, [this] { reload("file changed"); }),
+      store_options_(loaded.runtime->store),
       started_wall_ms_(system_clock().wall_ms()) {
   apply_log_options(*loaded.runtime, logs_);
   metrics_.configure(metric_names(*loaded.runtime));
@@ -67,6 +74,7 @@ Gateway::Gateway(std::string config_path, const config::LoadResult& loaded)
   status_.applied(loaded.runtime, {}, started_wall_ms_);
   note_generation();
   watcher_.watch(loaded.files);
+  feed_quotas(*loaded.runtime);
 }
 
 Gateway::~Gateway() = default;
@@ -159,22 +167,55 @@ void Gateway::on_signal(int signal) {
 // All or nothing: what does not load changes nothing, and says why.
 void Gateway::reload(std::string_view cause) {
   if (status_.draining) return;
-  const config::LoadResult loaded = config::load(config_path_);
+  const QuotaShelf::Outcome outcome = quotas_.load();
+  const config::LoadResult& loaded = outcome.loaded;
   watcher_.watch(loaded.files);
-  const std::int64_t now = system_clock().wall_ms();
-  if (loaded.runtime == nullptr) {
-    for (const std::string& error : loaded.errors) telemetry::log_error("config.rejected", error);
-    status_.rejected(loaded.errors, now);
-    metrics_.reload_rejected();
-    return;
-  }
-  if (loaded.runtime->version == status_.facts().runtime->version) {
-    status_.unchanged(now);
+  if (loaded.runtime == nullptr) return reject(loaded.errors);
+  if (is_in_force(*loaded.runtime, *status_.facts().runtime)) {
+    if (!outcome.refused.empty()) return reject(outcome.refused);
+    status_.unchanged(system_clock().wall_ms());
     telemetry::log_info("config.unchanged", std::string(cause) + ": the files are what is in force");
     return;
   }
   publish(loaded);
-  telemetry::log_info("config.applied", std::string(cause) + ": version " + loaded.runtime->version);
+  telemetry::log_info("config.applied", std::string(cause) + ": version " + loaded.runtime->version +
+                                            ", quotas " + loaded.runtime->quotas.version);
+  if (!outcome.refused.empty()) reject(outcome.refused);
+}
+
+void Gateway::reject(const std::vector<std::string>& errors) {
+  for (const std::string& error : errors) telemetry::log_error("config.rejected", error);
+  status_.rejected(errors, system_clock().wall_ms());
+  metrics_.reload_rejected();
+}
+
+// Begins, goes on or stops looking at the store for pushed quotas.
+void Gateway::feed_quotas(const pipeline::Runtime& runtime) {
+  const bool wanted = runtime.quotas.from_store && store_options_.kind == store::StoreKind::redis;
+  QuotaFeedOptions options{runtime.node, runtime.quotas.every};
+  if (wanted && feed_ != nullptr && feed_->options() == options) return;
+  std::shared_ptr<QuotaFeed> next;
+  if (feed_ != nullptr) feed_->stop();
+  if (wanted) {
+    const auto arrived = [this](store::Published published) { on_pushed(std::move(published)); };
+    next = QuotaFeed::start(control_, store_options_, std::move(options), quotas_.offered_version(), arrived);
+  }
+  const std::lock_guard lock(feed_mutex_);
+  feed_ = std::move(next);
+}
+
+void Gateway::on_pushed(store::Published published) {
+  const std::string version = published.version;
+  std::string why;
+  auto quotas = config::read_pushed(version, published.at_ms, std::move(published.document), why);
+  if (!quotas) return reject({"pushed quotas " + version + " " + why});
+  quotas_.offer(std::move(*quotas));
+  reload("pushed quotas " + version);
+}
+
+std::shared_ptr<QuotaFeed> Gateway::feed() const {
+  const std::lock_guard lock(feed_mutex_);
+  return feed_;
 }
 
 void Gateway::publish(const config::LoadResult& loaded) {
@@ -191,6 +232,7 @@ void Gateway::publish(const config::LoadResult& loaded) {
   for (const auto& worker : workers_) worker->publish(loaded.runtime);
   status_.applied(loaded.runtime, needs_restart, system_clock().wall_ms());
   note_generation();
+  feed_quotas(*loaded.runtime);
 }
 
 void Gateway::note_generation() {
@@ -204,6 +246,7 @@ void Gateway::begin_drain() {
   status_.ready = false;
   service_.stopping();
   watcher_.stop();
+  if (feed_ != nullptr) feed_->stop();
   const auto drain_ms = status_.facts().runtime->drain_ms;
   telemetry::log_info("gateway.drain",
                       "finishing what runs, for at most " + std::to_string(drain_ms) + " ms");
@@ -229,6 +272,7 @@ void Gateway::stop_all() {
   for (const auto& worker : workers_) worker->join();
   if (admin_) admin_->stop();
   watcher_.stop();
+  if (feed_ != nullptr) feed_->stop();
   telemetry::log_info("gateway.stop", "done");
   control_.stop();
 }

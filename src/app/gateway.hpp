@@ -8,12 +8,15 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "admin/admin_server.hpp"
 #include "app/counter_desk.hpp"
 #include "app/health_thread.hpp"
+#include "app/quota_feed.hpp"
+#include "app/quota_shelf.hpp"
 #include "app/reload_status.hpp"
 #include "app/service_manager.hpp"
 #include "app/worker.hpp"
@@ -27,7 +30,7 @@ namespace weir::app {
 class Gateway {
  public:
   // Requires: loaded.runtime is not null.
-  Gateway(std::string config_path, const config::LoadResult& loaded);
+  Gateway(QuotaShelf quotas, const config::LoadResult& loaded);
   ~Gateway();
 
   // Serves until SIGTERM or SIGINT has been drained. Returns an exit code: 2 if a port cannot be had, or a
@@ -41,6 +44,10 @@ class Gateway {
   void wait_for_signal();
   void on_signal(int signal);
   void reload(std::string_view cause);
+  void reject(const std::vector<std::string>& errors);
+  void feed_quotas(const pipeline::Runtime& runtime);
+  void on_pushed(store::Published published);
+  std::shared_ptr<QuotaFeed> feed() const;
   void publish(const config::LoadResult& loaded);
   void note_generation();
   void begin_drain();
@@ -56,7 +63,7 @@ class Gateway {
   std::string live_json(std::uint64_t since) const;
   std::string explain_json(pipeline::ProbeRequest request);
 
-  const std::string config_path_;
+  QuotaShelf quotas_;
   boost::asio::io_context control_{1};
   boost::asio::signal_set signals_;
   boost::asio::steady_timer tick_timer_;
@@ -76,6 +83,9 @@ class Gateway {
   std::vector<std::unique_ptr<Worker>> workers_;
   const CounterDesk counters_{workers_, memory_, system_clock()};
   config::Watcher watcher_;
+  const store::StoreOptions store_options_;  // as the workers have them: a change needs a restart
+  mutable std::mutex feed_mutex_;
+  std::shared_ptr<QuotaFeed> feed_;  // null while quotas come from a file
   std::unique_ptr<admin::AdminServer> admin_;
   std::int64_t started_wall_ms_ = 0;
   store::StoreHealth reported_health_ = store::StoreHealth::healthy;

@@ -39,6 +39,19 @@ void append_store(std::string& out, const pipeline::Runtime& runtime, const stor
   object.end();
 }
 
+void append_quotas(std::string& out, const pipeline::QuotaOrigin& quotas, const QuotaFeed* feed,
+                   std::int64_t now_ms) {
+  JsonObject object(out);
+  object.text("version", quotas.version).text("source", pipeline::name_of(quotas.source));
+  if (quotas.pushed_wall_ms != 0) object.number("pushed_age_s", (now_ms - quotas.pushed_wall_ms) / 1000);
+  if (feed != nullptr) {
+    object.text("published", feed->published_version());
+    const std::int64_t answered = feed->answered_wall_ms();
+    if (answered != 0) object.number("source_age_s", (now_ms - answered) / 1000);
+  }
+  object.end();
+}
+
 std::string_view state_of(const upstream::SharedEndpoint& endpoint, std::int64_t now_ms) {
   if (endpoint.in_service(now_ms)) return "in_service";
   const bool checks_say_so = endpoint.out_until_ms.load() == upstream::EndpointHealth::kForever;
@@ -92,6 +105,8 @@ void Gateway::start_admin() {
   metrics_.add_source([this] { return redis_families(workers_); });
   metrics_.add_source([this] { return ladder_families(workers_, *fleet_); });
   metrics_.add_source([this] { return lease_families(workers_, leases_.get()); });
+  metrics_.add_source(
+      [this] { return quota_families(*status_.facts().runtime, feed().get(), system_clock().wall_ms()); });
   metrics_.add_source([this] { return upstream_families(workers_, *clusters_); });
   metrics_.add_source(
       [this] { return override_families(status_.facts().runtime->chain, system_clock().wall_ms()); });
@@ -136,6 +151,8 @@ std::string Gateway::status_json() const {
       .texts("last_reload_errors", facts.last_errors)
       .texts("needs_restart", facts.needs_restart)
       .texts("warnings", facts.runtime->warnings);
+  object.key("quotas");
+  append_quotas(out, facts.runtime->quotas, feed().get(), now);
   object.key("upstreams");
   append_upstreams(out, *clusters_);
   object.key("store");

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "app/quota_feed.hpp"
 #include "app/worker.hpp"
 #include "http/connection_budget.hpp"
 #include "store/memory_store.hpp"
@@ -28,6 +29,9 @@ std::vector<telemetry::SampleFamily> ladder_families(const Workers& workers,
 std::vector<telemetry::SampleFamily> lease_families(const Workers& workers, store::LeasePool* pool);
 // Temporary overrides (spec QM-6) that are over at `now_ms` (wall), and the next one that will be.
 std::vector<telemetry::SampleFamily> override_families(const limit::LimiterChain& chain, std::int64_t now_ms);
+// feed: null while quotas come from a file.
+std::vector<telemetry::SampleFamily> quota_families(const pipeline::Runtime& runtime, const QuotaFeed* feed,
+                                                    std::int64_t now_ms);
 std::vector<telemetry::SampleFamily> upstream_families(const Workers& workers,
                                                        const upstream::SharedClusters& clusters);
 

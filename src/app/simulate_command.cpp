@@ -9,9 +9,9 @@
 #include <iostream>
 
 #include "app/command_line.hpp"
+#include "app/quota_shelf.hpp"
 #include "app/simulate/rehearsal.hpp"
 #include "app/simulate/report.hpp"
-#include "config/load.hpp"
 
 namespace weir::app {
 namespace {
@@ -32,7 +32,7 @@ constexpr std::string_view kHelp =
     "Exit codes: 0 good, 1 the configuration is wrong (or see --strict), 2 could not run.\n";
 
 std::shared_ptr<const pipeline::Runtime> load(const std::string& file, const std::string& quotas) {
-  const config::LoadResult loaded = config::load(file, nullptr, quotas);
+  const config::LoadResult loaded = quotas.empty() ? load_at_hand(file) : config::load(file, nullptr, quotas);
   for (const std::string& error : loaded.errors) std::cerr << "error: " << error << '\n';
   return loaded.runtime;
 }

@@ -208,6 +208,7 @@ std::shared_ptr<pipeline::Runtime> compile(const Document& document, const std::
                                                      compile_chain(document, diagnostics),
                                                      compile_route_table(document));
   runtime->quotas_file = document.quotas_file;
+  runtime->quotas = document.quota_origin;
   runtime->node = document.node.value;
   fill_routes(document, *runtime);
   runtime->server = document.server;

@@ -146,6 +146,7 @@ struct Document {
   store::StoreOptions store;
   Position store_at;
   std::string quotas_file;
+  pipeline::QuotaOrigin quota_origin;
   http::ServerOptions server;
   std::int64_t drain_ms = 30000;
   pipeline::AnswerOptions answers;

@@ -51,7 +51,24 @@ bool read_all(int file, std::string& bytes, std::string& why) {
 
 }  // namespace
 
+std::optional<std::string> Files::read_given(const std::string& path, std::string& why) {
+  const auto found = given_->find(path);
+  if (found == given_->end()) {
+    why = "is not among the files that were pushed";
+    return std::nullopt;
+  }
+  note(path, found->second);
+  return found->second;
+}
+
+void Files::note(const std::string& path, const std::string& bytes) {
+  hash_ = stable_hash(path, hash_);
+  hash_ = stable_hash(bytes, hash_);
+  if (keeping_) kept_[path] = bytes;
+}
+
 std::optional<std::string> Files::read(const std::string& path, std::string& why) {
+  if (given_ != nullptr) return read_given(path, why);
   if (std::find(names_.begin(), names_.end(), path) == names_.end()) names_.push_back(path);
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat about{};
@@ -73,15 +90,18 @@ std::optional<std::string> Files::read(const std::string& path, std::string& why
     why = "is larger than 16 MiB";
     return std::nullopt;
   }
-  hash_ = stable_hash(path, hash_);
-  hash_ = stable_hash(bytes, hash_);
+  note(path, bytes);
   return bytes;
 }
 
 std::string Files::version() const {
+  return short_hash(hash_);
+}
+
+std::string short_hash(std::uint64_t hash) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out;
-  for (int shift = 60; shift >= 32; shift -= 4) out += digits[(hash_ >> shift) & 15];
+  for (int shift = 60; shift >= 32; shift -= 4) out += digits[(hash >> shift) & 15];
   return out;
 }
 

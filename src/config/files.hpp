@@ -3,12 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace weir::config {
+
+// Name -> contents.
+using FileTexts = std::map<std::string, std::string>;
 
 class Files {
  public:
@@ -24,10 +29,26 @@ class Files {
   // Eight hex digits over names and contents in order.
   std::string version() const;
 
+  // From now on reads are answered from `files` alone, under the names they have there; the disk is not
+  // looked at, and nothing new is watched. `files` outlives this.
+  void read_only_from(const FileTexts& files) noexcept { given_ = &files; }
+  // From now on what is read is kept, for take_kept().
+  void keep() noexcept { keeping_ = true; }
+  FileTexts take_kept() noexcept { return std::move(kept_); }
+
  private:
+  std::optional<std::string> read_given(const std::string& path, std::string& why);
+  void note(const std::string& path, const std::string& bytes);
+
   std::vector<std::string> names_;
   std::uint64_t hash_ = 0;
+  const FileTexts* given_ = nullptr;
+  bool keeping_ = false;
+  FileTexts kept_;
 };
+
+// Eight hex digits of a hash.
+std::string short_hash(std::uint64_t hash);
 
 // `name` as seen from the directory of the file `from`, unless it is absolute.
 std::string beside(const std::string& from, const std::string& name);

@@ -41,18 +41,39 @@ std::optional<Node> read_quotas(const Node& weir, const std::string& path, Conte
   return read_yaml(*bytes, file, Environment::keep, context.diagnostics);
 }
 
-std::shared_ptr<pipeline::Runtime> run(const std::string& path, const std::string& quotas_file,
-                                       Context& context) {
-  const std::optional<Node> weir = read_weir(path, context);
+// From here on files are those of the quotas: on the disk, or all of them as they were pushed.
+void load_quotas(const Node& weir, const PushedQuotas* pushed, Document& document, Context& context,
+                 QuotaFiles& kept) {
+  pipeline::QuotaOrigin& origin = document.quota_origin;
+  context.files.keep();
+  if (pushed != nullptr) {
+    document.quotas_file = pushed->files.main;
+    context.files.read_only_from(pushed->files.texts);
+  }
+  if (document.quotas_file.empty()) return;
+  const std::optional<Node> quotas = read_quotas(weir, document.quotas_file, context);
+  if (quotas) parse_quotas(*quotas, document.quotas_file, document, context);
+  kept = {document.quotas_file, context.files.take_kept()};
+  origin.source = pushed == nullptr ? pipeline::QuotaSource::file : pushed->source;
+  origin.version = pushed == nullptr ? short_hash_of(kept) : pushed->version;
+  origin.pushed_wall_ms = pushed == nullptr ? 0 : pushed->at_ms;
+}
+
+struct Inputs {
+  const std::string& weir_file;
+  const std::string& quotas_file;
+  const PushedQuotas* pushed;
+};
+
+std::shared_ptr<pipeline::Runtime> run(const Inputs& inputs, Context& context, LoadResult& result) {
+  const std::optional<Node> weir = read_weir(inputs.weir_file, context);
   if (!weir) return nullptr;
   Document document;
-  document.weir_file = path;
+  document.weir_file = inputs.weir_file;
   parse_weir(*weir, document, context);
-  if (!quotas_file.empty()) document.quotas_file = quotas_file;
-  if (!document.quotas_file.empty()) {
-    const std::optional<Node> quotas = read_quotas(*weir, document.quotas_file, context);
-    if (quotas) parse_quotas(*quotas, document.quotas_file, document, context);
-  }
+  result.from_store = document.quota_origin.from_store;
+  if (!inputs.quotas_file.empty()) document.quotas_file = inputs.quotas_file;
+  load_quotas(*weir, result.from_store ? inputs.pushed : nullptr, document, context, result.quotas);
   const std::vector<QuotaPath> paths = quota_paths(document.quotas, context);
   validate(document, paths, system_clock().wall_ms(), context);
   if (context.diagnostics.failed()) return nullptr;
@@ -76,14 +97,14 @@ std::uint64_t next_generation() {
 }  // namespace
 
 LoadResult load(const std::string& weir_yaml_path, std::set<std::string>* known_keys,
-                const std::string& quotas_file) {
+                const std::string& quotas_file, const PushedQuotas* pushed) {
   LoadResult result;
   Diagnostics diagnostics;
   Files files;
   Context context{diagnostics, files, known_keys};
   std::shared_ptr<pipeline::Runtime> runtime;
   try {
-    runtime = run(weir_yaml_path, quotas_file, context);
+    runtime = run({weir_yaml_path, quotas_file, pushed}, context, result);
   } catch (const std::exception& failure) {
     diagnostics.error({}, {}, std::string("cannot be loaded: ") + failure.what());
   }

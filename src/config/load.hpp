@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/diagnostics.hpp"
+#include "config/pushed_quotas.hpp"
 #include "pipeline/runtime.hpp"
 
 namespace weir::config {
@@ -33,12 +34,17 @@ struct LoadResult {
   std::vector<Finding> findings;  // all of them, sorted by place
   // Every file that was read or looked for: what to watch for changes, also after a failure.
   std::vector<std::string> files;
+  // The quota file and those it names, under the names they were read by.
+  QuotaFiles quotas;
+  bool from_store =
+      false;  // weir.yaml says `quotas: {from: store}`; also known after a failure in the quotas
 };
 
 // `known_keys`, if given, collects the name of every key the parsers asked for. `quotas_file`, unless empty,
-// stands in for the one that weir.yaml names.
+// stands in for the one that weir.yaml names; so do `pushed` quotas, where weir.yaml takes them from the
+// store.
 LoadResult load(const std::string& weir_yaml_path, std::set<std::string>* known_keys = nullptr,
-                const std::string& quotas_file = {});
+                const std::string& quotas_file = {}, const PushedQuotas* pushed = nullptr);
 
 // The keys (as in weir.yaml) that differ between the two and take effect only after a restart.
 std::vector<std::string> restart_needed(const pipeline::Runtime& in_force, const pipeline::Runtime& loaded);

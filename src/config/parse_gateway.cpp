@@ -68,6 +68,31 @@ void parse_workers(Section& root, Document& document) {
   if (root.count("workers", workers, {1, 256})) document.workers = static_cast<std::size_t>(workers);
 }
 
+// A file's name, or a section: quotas that `weir push` publishes.
+void parse_quota_origin(Section& root, Document& document) {
+  const Node* const node = root.find("quotas");
+  if (node == nullptr) return;
+  std::string file;
+  if (node->kind == Node::Kind::scalar) {
+    if (root.text("quotas", file)) document.quotas_file = beside(document.weir_file, file);
+    return;
+  }
+  pipeline::QuotaOrigin& origin = document.quota_origin;
+  Section section(*node, "quotas", root.context());
+  static constexpr Word<bool> from[] = {{"file", false}, {"store", true}};
+  section.word("from", origin.from_store, from);
+  if (section.text("file", file)) {
+    document.quotas_file = beside(document.weir_file, file);
+  } else if (section.find("file") == nullptr) {
+    section.error("file", "is missing: the quotas that count until some are pushed");
+  }
+  std::string copy = "quotas.pushed.json";
+  section.text("copy", copy);
+  if (copy != "none") origin.copy = beside(document.weir_file, copy);
+  section.duration("every", origin.every, {std::chrono::seconds(1), std::chrono::seconds(10)});
+  section.finish();
+}
+
 }  // namespace
 
 void parse_gateway(Section& root, Document& document) {
@@ -77,8 +102,7 @@ void parse_gateway(Section& root, Document& document) {
   parse_admin(root, document);
   parse_client_address(root, document);
   parse_paths(root, document);
-  std::string quotas;
-  if (root.text("quotas", quotas)) document.quotas_file = beside(document.weir_file, quotas);
+  parse_quota_origin(root, document);
 }
 
 void parse_weir(const Node& tree, Document& document, Context& context) {

@@ -47,6 +47,14 @@ json::object gateway(const pipeline::Runtime& runtime) {
   return out;
 }
 
+json::object quotas_of(const pipeline::Runtime& runtime) {
+  const pipeline::QuotaOrigin& origin = runtime.quotas;
+  return {{"from", origin.from_store ? "store" : "file"},
+          {"in_force", pipeline::name_of(origin.source)},
+          {"version", origin.version},
+          {"file", runtime.quotas_file}};
+}
+
 json::object store_of(const store::StoreOptions& store) {
   json::object out;
   if (store.kind == store::StoreKind::memory) {
@@ -226,6 +234,7 @@ json::object layer_of(const LayerSpec& layer) {
 
 std::string printable(const Document& document, const pipeline::Runtime& runtime) {
   json::object out = gateway(runtime);
+  out["quotas"] = quotas_of(runtime);
   out["store"] = store_of(runtime.store);
   out["auth"] = auth_of(runtime.extractor.options());
   out["upstreams"] = upstreams(runtime);

@@ -73,6 +73,9 @@ void validate_gateway(const Document& document, Diagnostics& diagnostics) {
         "memory counts in each instance by itself, but store.instances says there are several; "
         "together they let through a multiple of every limit");
   }
+  if (document.quota_origin.from_store && document.store.kind != store::StoreKind::redis) {
+    diagnostics.error(document.store_at, "quotas.from", "is store, which needs a store of kind: redis");
+  }
   if (document.quotas_file.empty()) {
     diagnostics.warning({document.node.at.file, 0, 0}, "quotas", "is missing: nothing is limited");
   }

@@ -3,6 +3,7 @@
 // and sees one configuration to its end. config/compile.cpp fills it; nobody changes it afterwards.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -70,6 +71,24 @@ struct LogOptions {
   double denial_sample = 0;  // 0 = auto: sampled under attack, each line with its weight
 };
 
+enum class QuotaSource : std::uint8_t { file, copy, store };
+
+constexpr std::string_view name_of(QuotaSource source) noexcept {
+  constexpr std::string_view names[] = {"file", "copy", "store"};
+  return names[static_cast<std::size_t>(source)];
+}
+
+// Where quotas come from, and which are in force.
+struct QuotaOrigin {
+  bool from_store = false;                // what `weir push` publishes, the file only before anything was
+  std::string copy;                       // a file that keeps the last good ones from the store; empty: none
+  std::chrono::milliseconds every{3000};  // between two looks at the store
+  // Of those in force:
+  QuotaSource source = QuotaSource::file;
+  std::string version;              // a hash of their text; pushed: `sequence-hash`
+  std::int64_t pushed_wall_ms = 0;  // by the store's clock; 0: they were not pushed
+};
+
 struct Listener {
   std::string host;
   std::uint16_t port = 0;
@@ -87,6 +106,7 @@ struct Runtime {
   std::string printable;              // effective configuration as JSON, secrets replaced; GET /config
 
   std::string quotas_file;  // "": none
+  QuotaOrigin quotas;
   std::string node;
   identity::Extractor extractor;
   limit::LimiterChain chain;

@@ -22,10 +22,11 @@ struct Script {
   std::string_view body;
 };
 
-// lua/chain.lua, lua/beat.lua and lua/forget.lua, embedded by the build.
+// lua/chain.lua, beat.lua, forget.lua and published.lua, embedded by the build.
 extern const Script kChain;
 extern const Script kBeat;
 extern const Script kForget;
+extern const Script kPublished;
 
 // KEYS and ARGV of one call, already in RESP, so that a repeated call need not encode them again.
 struct ScriptArguments {

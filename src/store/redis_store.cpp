@@ -42,8 +42,10 @@ redis::ConnectionOptions connection_options(const StoreOptions& options) {
 }
 
 std::shared_ptr<redis::ScriptCaller> make_caller(redis::Executor executor, const StoreOptions& options,
-                                                 std::shared_ptr<StoreCheck> check) {
+                                                 std::shared_ptr<StoreCheck> check,
+                                                 std::size_t max_reply_bytes) {
   redis::ConnectionOptions connection = connection_options(options);
+  connection.max_reply_bytes = max_reply_bytes;
   if (check != nullptr) {
     check->wants_cluster = !options.cluster.empty();
     connection.on_ready = [check = std::move(check)](const std::shared_ptr<redis::Connection>& to) {

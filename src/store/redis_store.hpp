@@ -34,9 +34,10 @@ struct RedisStoreStats {
 
 redis::ConnectionOptions connection_options(const StoreOptions& options);
 // Begins to connect to what the options name: one server, one found by Sentinels, or a cluster.
-// `check`: each server is looked at when it is connected to; may be null.
-std::shared_ptr<redis::ScriptCaller> make_caller(redis::Executor executor, const StoreOptions& options,
-                                                 std::shared_ptr<StoreCheck> check = nullptr);
+// `check`: each server is looked at when it is connected to; may be null. `max_reply_bytes`: of one reply.
+std::shared_ptr<redis::ScriptCaller> make_caller(
+    redis::Executor executor, const StoreOptions& options, std::shared_ptr<StoreCheck> check = nullptr,
+    std::size_t max_reply_bytes = redis::ConnectionOptions{}.max_reply_bytes);
 
 class RedisStore final : public limit::CounterStore {
  public:

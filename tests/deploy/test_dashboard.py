@@ -72,6 +72,7 @@ class Storm(GatewayCase):
             "listen": [{"address": f"127.0.0.1:{free_port()}"},
                        {"address": f"127.0.0.1:{secure}", "tls": self.authority.issue("gateway", "DNS:gateway.test")}],
             "store": {"kind": "redis", "url": redis.url, "timeout": "3s", **store},
+            "quotas": {"from": "store", "file": "quotas.yaml"},
             "upstreams": {"dead": {"endpoints": [f"127.0.0.1:{free_port()}"]},
                           "default": {"health": {"path": "/healthz", "interval": "1s"}}},
             "routes": [{"path": "/dead", "upstream": "dead"}, {"path": "/**", "upstream": "default"}],

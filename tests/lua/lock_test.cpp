@@ -39,6 +39,7 @@ TEST(ScriptsLock, HoldsTheHeartbeat) {
 
 TEST(ScriptsLock, HoldsWhatIsBesideTheChain) {
   EXPECT_EQ(locked()["forget"], redis::kForget.sha1) << "lua/forget.lua has changed";
+  EXPECT_EQ(locked()["published"], redis::kPublished.sha1) << "lua/published.lua has changed";
 }
 
 TEST(ScriptsLock, ServerAndBuildComputeTheSameSha1) {

@@ -52,6 +52,9 @@ function showConfiguration(live) {
   const restart = status.needs_restart || [];
   pill(id("config-state"), !status.last_reload_good ? "rejected" : restart.length ? "restart needed" : "in force");
   const list = [["version", status.config_version], ["generation", count(status.generation)], ["in force for", duration(status.config_age_s * 1000)]];
+  const quotas = status.quotas || {};
+  if (quotas.version) list.push(["quotas", `${quotas.version} (${quotas.source})`]);
+  if (quotas.published && quotas.published !== quotas.version) list.push(["published quotas", quotas.published]);
   if (restart.length) list.push(["needs a restart", restart.join(", ")]);
   if ((status.warnings || []).length) list.push(["warnings", status.warnings.join("; ")]);
   facts(id("config"), list);
