@@ -56,7 +56,9 @@ std::vector<SampleFamily> lease_families(const Workers& workers, store::LeasePoo
       telemetry::counter_family("weir_lease_permits_returned_total", "Permits of leases given back unused.",
                                 static_cast<double>(stats.returned.load())),
       telemetry::counter_family("weir_lease_permits_lapsed_total",
-                                "Permits of leases that ended unused: their window was over.",
+                                "Permits of leases that nobody used and nobody got back: their window was "
+                                "over, or the call that gave "
+                                "them back was not answered.",
                                 static_cast<double>(stats.lapsed.load())),
       telemetry::gauge_family("weir_lease_permits_held", "Permits at hand now.",
                               static_cast<double>(pool->held()))};

@@ -125,6 +125,13 @@ void LeasePool::lapse(std::int64_t permits) {
   if (permits > 0) stats_.lapsed.fetch_add(static_cast<std::uint64_t>(permits), std::memory_order_relaxed);
 }
 
+// What a call was to give back: whether it arrived where no answer came, nobody knows.
+void LeasePool::count_back(const Lease& lease, limit::Answered answered) {
+  const std::int64_t back = lease.back[0].count + lease.back[1].count;
+  if (answered != limit::Answered::store) return lapse(back);
+  stats_.returned.fetch_add(static_cast<std::uint64_t>(back), std::memory_order_relaxed);
+}
+
 void LeasePool::leave_unused(Entry& entry, const Lease::Spent& back) {
   if (back.count == 0) return;
   for (Lease::Spent& place : entry.unused) {
@@ -258,6 +265,7 @@ std::int64_t LeasePool::book(const Hash128& id, const Charge& answered, const Ti
   Entry* const entry = find(group, id);
   const Lease* const lease = answered.lease;
   const std::int64_t granted = lease == nullptr ? 0 : lease->granted;
+  if (lease != nullptr) count_back(*lease, answered.answered);
   if (entry == nullptr) {
     lapse(granted);
     return 0;
@@ -331,10 +339,8 @@ LeasePool::Over LeasePool::over(const Hash128& id, std::int64_t now_ms) {
     give_back.key = entry->key;
     give_back.terms = entry->terms;
     give_back.request = entry->request;
-    const std::int64_t unused = entry->to_give_back();
     give_back.lease.back = std::exchange(entry->unused, {});
     give_back.lease.spent[0] = std::exchange(entry->used, {});
-    stats_.returned.fetch_add(static_cast<std::uint64_t>(unused), std::memory_order_relaxed);
   }
   return result;
 }
@@ -347,12 +353,10 @@ std::vector<LeaseReturn> LeasePool::close() {
     for (Entry& entry : groups_[n].entry) {
       for (const Batch& batch : entry.batch) leave_unused(entry, {batch.permits, batch.charged_at_ms});
       entry.batch = {};
-      const std::int64_t unused = entry.to_give_back();
-      if (unused == 0) continue;
+      if (entry.to_give_back() == 0) continue;
       LeaseReturn& give_back = all.emplace_back(LeaseReturn{entry.key, entry.terms, entry.request, {}});
       give_back.lease.back = std::exchange(entry.unused, {});
       give_back.lease.spent[0] = std::exchange(entry.used, {});
-      stats_.returned.fetch_add(static_cast<std::uint64_t>(unused), std::memory_order_relaxed);
     }
   }
   return all;

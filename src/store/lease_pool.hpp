@@ -27,7 +27,7 @@ struct LeasePoolStats {
   std::atomic<std::uint64_t> leases{0};    // calls that brought permits
   std::atomic<std::uint64_t> granted{0};   // permits that they brought
   std::atomic<std::uint64_t> returned{0};  // permits given back unused
-  std::atomic<std::uint64_t> lapsed{0};    // permits that ended unused
+  std::atomic<std::uint64_t> lapsed{0};    // permits that nobody used and nobody got back
 };
 
 // What the store is to be told of an entry that nobody asks for any more.
@@ -114,6 +114,7 @@ class LeasePool {
   void leave_unused(Entry& entry, const limit::Lease::Spent& back);
   void refresh(Entry& entry, std::int64_t now_ms);
   void lapse(std::int64_t permits);
+  void count_back(const limit::Lease& lease, limit::Answered answered);
 
   LeaseOptions options_;
   std::uint64_t seed_;

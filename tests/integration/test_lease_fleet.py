@@ -2,10 +2,11 @@
 """Permit leases, whole processes on one real Redis: never over the limit, hardly under it, few store calls."""
 import threading
 import time
+from typing import NamedTuple
 
 from support.case import GatewayCase, who
-
-LEASED = ("fixed_window", "sliding_window", "sliding_counter", "token_bucket", "gcra")
+from support.fleet_load import an_end_of, allowed, drive, fixed_windows, most_beyond_a_bucket, most_in_a_window
+from support.upstream import Answer
 
 
 class Stream(threading.Thread):
@@ -52,55 +53,108 @@ class FleetCase(GatewayCase):
             stream.join(15)
         return sorted((answer for stream in streams for answer in stream.answers), key=lambda answer: answer[1])
 
-    @staticmethod
-    def decided(weirs):
-        """(requests that waited for the store, calls in the background)"""
-        metrics = [weir.metrics() for weir in weirs]
-        return (sum(each.value("weir_lease_requests_total", decided="store") for each in metrics),
-                sum(each.value("weir_lease_background_calls_total") for each in metrics))
+
+class Overload(NamedTuple):
+    answers: dict  # {algorithm: answers}
+    calls: float   # of the store, per request
+    calm: bool     # the machine had time for it: else leases end unused while processes wait for a processor
+    an_end: float  # of a window of fixed_window
 
 
 class HotKeys(FleetCase):
-    def check_hot_key(self, count, algorithm):
-        limit, window = 300, 2.0
+    """Four gateways, keys at one and a half times their limit: each process sees 39 requests a second of each, 158 a
+    window. That nothing passes beyond the limit holds always; how seldom the store is asked and how much is left
+    unused, as far as the machine keeps up."""
+    LIMIT, WINDOW = 420, 4
+
+    def overload(self, algorithms, warm, seconds):
         redis = self.redis()
-        weirs = self.gateways(count, redis, {"default": limit, "window": "2s", "algorithm": algorithm})
-        self.drive(weirs, 1.5 * limit / window, 2.5)
-        before, calls = self.decided(weirs), redis.calls_of("evalsha")
-        answers = self.drive(weirs, 1.5 * limit / window, 8)
-        after, calls = self.decided(weirs), redis.calls_of("evalsha") - calls
-        statuses = [status for _, _, status in answers]
-        self.assertEqual(set(statuses), {200, 429})
-        allowed = [answer for answer in answers if answer[2] == 200]
-        span = answers[-1][1] - answers[0][0]
-        self.assertLessEqual(len(allowed), limit * (span / window + 1), "one burst, and what came back")
-        if algorithm == "sliding_window":
-            self.check_every_window(allowed, limit, window)
-        enough = 0.80 if algorithm.startswith("sliding") else 0.93  # a machine under load sends less than it should
-        offered = len(answers) / 1.5
-        self.assertGreaterEqual(len(allowed), enough * min(offered, limit * (span / window - 1)), f"of {len(answers)}")
-        asked = sum(after) - sum(before)
-        self.assertLessEqual(asked / len(answers), 0.15, f"{before} {after}: {len(answers)}")
-        self.assertLessEqual(calls, asked + 200, "nothing else asks: but for each process's heartbeat")
+        terms = {"limit": self.LIMIT, "window": f"{self.WINDOW}s"}
+        policies = {each: {**terms, "algorithm": each} for each in algorithms}
+        weirs = self.gateways(4, redis, {"default": 1000, "window": "1h", "overrides": policies})
+        before, ends = [], [0]
 
-    def check_every_window(self, allowed, limit, window):
-        """No window holds more answers than the limit: one answered at its begin was decided before."""
-        first = 0
-        for n, (_, answered, _) in enumerate(allowed):
-            while answered - allowed[first][0] >= window:
-                first += 1
-            surely = sum(1 for sent, _, _ in allowed[first:n + 1] if answered - sent < window)
-            self.assertLessEqual(surely, limit)
+        def begin():
+            before.append(self.calls(weirs))
+            if "fixed_window" in algorithms:
+                ends.append(an_end_of(redis, "fixed_window"))
 
-    def test_two_gateways(self):
-        for algorithm in LEASED:
-            with self.subTest(algorithm=algorithm):
-                self.check_hot_key(2, algorithm)
+        rates = {each: 1.5 * self.LIMIT / self.WINDOW for each in algorithms}
+        answers = drive([weir.client.address for weir in weirs], rates, seconds, warm=warm, on_warm=begin)
+        calls = self.calls(weirs) - before[0]
+        for algorithm, each in answers.items():
+            self.assertEqual({answer.status for answer in each}, {200, 429}, algorithm)
+        took = sorted(answer.answered - answer.sent for each in answers.values() for answer in each)
+        for weir in weirs:
+            self.assertEqual(weir.stop(), 0)
+        return Overload(answers, calls / len(took), took[len(took) * 95 // 100] < 0.02, ends[-1])
 
-    def test_four_gateways(self):
-        for algorithm in ("fixed_window", "token_bucket"):
-            with self.subTest(algorithm=algorithm):
-                self.check_hot_key(4, algorithm)
+    @staticmethod
+    def calls(weirs):
+        return sum(weir.metrics().value("weir_store_call_duration_seconds_count") for weir in weirs)
+
+    def when_calm(self, algorithms, warm, check_limits):
+        """The last of up to three runs. check_limits(run) looks at each of them."""
+        for _ in range(3):
+            run = self.overload(algorithms, warm, 9)
+            check_limits(run)
+            if run.calm:
+                break
+        return run
+
+    def passed_of_what_came_back(self, answers):
+        span = answers[-1].answered - answers[0].sent
+        return len(allowed(answers)) / (span * self.LIMIT / self.WINDOW)
+
+    def in_windows(self, run):
+        return fixed_windows(run.answers["fixed_window"], self.LIMIT, self.WINDOW, run.an_end)
+
+    def check_fixed_windows_and_buckets(self, run):
+        most, _, _ = self.in_windows(run)
+        self.assertLessEqual(most, self.LIMIT)
+        for bucket in ("token_bucket", "gcra"):
+            beyond = most_beyond_a_bucket(run.answers[bucket], self.LIMIT, self.LIMIT / self.WINDOW)
+            self.assertLessEqual(beyond, 1, bucket)
+
+    def test_fixed_windows_and_buckets(self):
+        run = self.when_calm(("fixed_window", "token_bucket", "gcra"), 2 * self.WINDOW + 1,
+                             self.check_fixed_windows_and_buckets)
+        _, passed, possible = self.in_windows(run)
+        enough, calls = (0.99, 0.05) if run.calm else (0.5, 0.3)
+        self.assertLessEqual(run.calls, calls)
+        self.assertGreaterEqual(passed / possible, enough)
+        for bucket in ("token_bucket", "gcra"):
+            self.assertGreaterEqual(self.passed_of_what_came_back(run.answers[bucket]), enough - 0.005, bucket)
+
+    def check_rolling_windows(self, run):
+        self.assertLessEqual(most_in_a_window(run.answers["sliding_window"], self.WINDOW), self.LIMIT)
+
+    def test_rolling_windows(self):
+        run = self.when_calm(("sliding_window", "sliding_counter"), self.WINDOW + 1, self.check_rolling_windows)
+        enough, calls = (0.95, 0.09) if run.calm else (0.5, 0.3)
+        # A lease of a sliding_window ends with its cell, of which a process sees 16 requests here.
+        self.assertLessEqual(run.calls, calls)
+        # What is used in a cell is counted until that cell has left: for up to a cell more than the window.
+        self.assertGreaterEqual(self.passed_of_what_came_back(run.answers["sliding_window"]), enough * 10 / 11)
+        self.assertGreaterEqual(self.passed_of_what_came_back(run.answers["sliding_counter"]), enough - 0.02)
+
+    def test_a_leaky_bucket_and_slots_are_never_lent(self):
+        redis = self.redis()
+        backend = self.upstream(lambda seen: Answer(delay=0.05 if seen.get("X-Caller-Id") == "slot" else 0))
+        policies = {"drop": {"limit": 60, "window": "1s", "algorithm": "leaky_bucket", "burst": 20, "max_wait": "10ms"},
+                    "slot": {"limit": 2, "algorithm": "concurrency"}}
+        limit = {"caller": {"default": 1000, "window": "1h", "overrides": policies}}
+        weirs = [self.weir(backend, limit, store=redis) for _ in range(4)]
+        answers = drive([weir.client.address for weir in weirs], {"drop": 90, "slot": 90}, 4)
+        for each in answers.values():
+            self.assertEqual({answer.status for answer in each}, {200, 429})
+        self.assertLessEqual(most_beyond_a_bucket(answers["drop"], 21, 60), 1)
+        metrics = [weir.metrics() for weir in weirs]
+        self.assertEqual(sum(each.value("weir_lease_size_permits_count") for each in metrics), 0)
+        decided = {how: sum(each.value("weir_lease_requests_total", decided=how) for each in metrics)
+                   for how in ("store", "known_refusal", "at_hand")}
+        self.assertEqual(decided["at_hand"], 0)
+        self.assertEqual(decided["store"] + decided["known_refusal"], sum(map(len, answers.values())))
 
 
 class Sums(FleetCase):

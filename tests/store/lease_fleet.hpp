@@ -17,14 +17,22 @@
 
 namespace weir::store {
 
-// Passes on to another store, and never decides at once, as a network would not.
+// Passes on to another store, and never decides at once, as a network would not. While `deaf`, no answer
+// comes back: the ladder above the real one then counts alone.
 class CountingStore final : public limit::CounterStore {
  public:
   explicit CountingStore(limit::CounterStore& below) : below_(below) {}
   bool decide_now(limit::ChargeSet&) override { return false; }
   boost::asio::awaitable<void> decide(limit::ChargeSet& set) override {
     ++calls;
-    return below_.decide(set);
+    co_await below_.decide(set);
+    if (!deaf) co_return;
+    for (limit::Charge& charge : set.charges()) {
+      charge.answered = limit::Answered::local;
+      charge.charged = false;
+      charge.verdict = {.within_limit = true, .limit = charge.policy->terms.limit};
+      if (charge.lease != nullptr) charge.lease->granted = 0;
+    }
   }
   boost::asio::awaitable<void> peek(limit::ChargeSet& set) override { return below_.peek(set); }
   void settle(const limit::ChargeSet& set, std::int64_t delta) override { below_.settle(set, delta); }
@@ -32,6 +40,7 @@ class CountingStore final : public limit::CounterStore {
   void renew(const limit::ChargeSet& set) override { below_.renew(set); }
 
   int calls = 0;
+  bool deaf = false;
 
  private:
   limit::CounterStore& below_;
@@ -83,6 +92,7 @@ class LeaseFleet {
     for (const auto& gateway : gateways_) sum += gateway->wire.calls;
     return sum;
   }
+  void deafen(std::size_t gateway, bool deaf) { gateways_[gateway]->wire.deaf = deaf; }
   LeaseStore& leases(std::size_t gateway) { return gateways_[gateway]->leases; }
   LeasePool& pool(std::size_t gateway) { return gateways_[gateway]->pool; }
   FakeClock& clock() { return clock_; }

@@ -203,6 +203,40 @@ TEST(LeaseStore, AKilledGatewayTakesNoMoreThanItsLeaseAlong) {
   EXPECT_GE(tally.allowed, 4 * 4'000 - lost - 40);
 }
 
+TEST(LeaseStore, WhatALostCallWasToGiveBackHasLapsed) {
+  LeaseFleet fleet(1);
+  const Policy policy = policy_of(AlgorithmKind::fixed_window, 100'000, 600'000);
+  drive(fleet, 1, policy, "k", 400, 3'000, 11);
+  const std::int64_t held = fleet.held();
+  const std::uint64_t lapsed = fleet.pool(0).stats().lapsed;
+  ASSERT_GT(held, 0);
+  fleet.deafen(0, true);
+  for (int ms = 0; ms < 2'000; ms += 10) fleet.advance(10);
+  EXPECT_EQ(fleet.pool(0).stats().lapsed, lapsed + static_cast<std::uint64_t>(held));
+}
+
+TEST(LeaseStore, EveryPermitThatWasLentIsAccountedFor) {
+  std::uint64_t returned = 0;
+  std::uint64_t lapsed = 0;
+  for (const AlgorithmKind kind : kLeased) {
+    LeaseFleet fleet(2);
+    const Policy policy = policy_of(kind, 10'000, 3'000);
+    for (unsigned round = 0; round < 20; ++round) {
+      fleet.deafen(round % 2, round % 3 == 0);
+      drive(fleet, 2, policy, "k", round % 4 == 0 ? 20 : 500, 700, round);
+    }
+    for (std::size_t n = 0; n < 2; ++n) {
+      const LeasePoolStats& stats = fleet.pool(n).stats();
+      const std::uint64_t ended = fleet.leases(n).stats().hits + stats.returned + stats.lapsed;
+      EXPECT_EQ(stats.granted, ended + static_cast<std::uint64_t>(fleet.pool(n).held())) << policy.layer;
+      returned += stats.returned;
+      lapsed += stats.lapsed;
+    }
+  }
+  EXPECT_GT(returned, 0);
+  EXPECT_GT(lapsed, 0);
+}
+
 TEST(LeaseStore, ALoweredLimitActsAtOnce) {
   LeaseFleet fleet(1);
   const Policy wide = policy_of(AlgorithmKind::fixed_window, 100'000, 600'000);
