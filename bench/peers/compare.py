@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 
+import nginx_lua
 import proxies
 
 LUA = """
@@ -77,15 +78,29 @@ class Redis:
         self.process.wait(10)
 
 
+def ratio_text(mine, other):
+    ratios = sorted(a / b for a, b in zip(mine, other))
+    return f"{statistics.median(ratios):.2f}x [{ratios[len(ratios) // 4]:.2f}-{ratios[3 * len(ratios) // 4]:.2f}]"
+
+
 def measure_with_store(contestants, script, rounds, seconds, connections, store):
-    print("\nredis: counting exact, one EVALSHA per request for four layers")
-    proxy = contestants[0]
+    """Gateway and Redis CPU of each; ratios are against the last contestant."""
+    print("\nredis: four layers, one store for all")
+    results = {proxy.name: [] for proxy in contestants}
     for number in range(rounds):
-        before = store.cpu_ns()
-        micros, rate, p99 = measure(proxy, script, seconds, connections)
-        used = (store.cpu_ns() - before) / 1000 / max(1.0, rate * seconds)
-        print(f"  round {number}: gateway {micros:6.2f} us/request, redis {used:6.2f} us/request, "
-              f"{rate:7.0f} requests/s, p99 {p99:6.2f} ms")
+        for proxy in contestants if number % 2 == 0 else reversed(contestants):
+            before = store.cpu_ns()
+            micros, rate, p99 = measure(proxy, script, seconds, connections)
+            used = (store.cpu_ns() - before) / 1000 / max(1.0, rate * seconds)
+            results[proxy.name].append((micros, used, rate, p99))
+    peer = contestants[-1].name
+    column = lambda name, k: [row[k] for row in results[name]]
+    for proxy in contestants:
+        micros, used, rate, p99 = (statistics.median(column(proxy.name, k)) for k in range(4))
+        versus = "" if proxy.name == peer else (f"  of {peer}: gateway {ratio_text(column(proxy.name, 0), column(peer, 0))}"
+                                                f", redis {ratio_text(column(proxy.name, 1), column(peer, 1))}")
+        print(f"  {proxy.name:12} gateway {micros:6.2f} us/request, redis {used:6.2f} us/request, "
+              f"{rate:7.0f} requests/s, p99 {p99:6.2f} ms{versus}")
 
 
 def compare(title, contestants, script, rounds, seconds, connections):
@@ -122,8 +137,10 @@ def scenario(name, work, binary):
         return [proxies.weir("weir", port, work, binary, proxies.REFUSING),
                 proxies.nginx_refused("nginx", port + 1, work), proxies.haproxy_refused("haproxy", port + 2, work)]
     if name == "redis":
-        store = f'{{kind: redis, url: "redis://127.0.0.1:{proxies.REDIS}", timeout: 200ms, counting: exact}}'
-        return [proxies.weir("weir", port, work, binary, proxies.FOUR_LAYERS, store=store)]
+        def weir(at, counting):
+            store = f'{{kind: redis, url: "redis://127.0.0.1:{proxies.REDIS}", timeout: 200ms, counting: {counting}}}'
+            return proxies.weir(f"weir-{counting}", at, work, binary, proxies.LIKE_THE_PEER, store=store)
+        return [weir(port, "exact"), weir(port + 1, "leased"), nginx_lua.nginx_lua("nginx-lua", port + 2, work)]
     if name == "limiter":  # what four layers cost: the same gateway with and without them
         return [proxies.weir("weir-4-layers", port, work, binary, proxies.FOUR_LAYERS),
                 proxies.weir("weir-none", port + 1, work, binary, proxies.UNLIMITED)]

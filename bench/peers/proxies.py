@@ -235,6 +235,8 @@ limit:
   user: {default: 9000000}
   api: {default: 90000000}
 """
+# With the algorithms of chain_peer.lua.
+LIKE_THE_PEER = FOUR_LAYERS.replace("sliding_window", "sliding_counter")
 REFUSING = "limit:\n  caller: {default: 1, window: 1h}\n"
 
 
