@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """2, 4 and 8 real gateway processes on one real Redis: one hot key at 1.5 times its limit, once for each algorithm.
-Prints over % / under % / store calls per request. usage: processes.py --weir BUILD/weir [--seconds 16] [--sizes 2 4 8]"""
+Prints over % / under % / store calls per request / % of the permits lent that lapsed; a star where the machine did not
+keep up even in the best of three runs, so that the figures are its own.
+usage: processes.py --weir BUILD/weir [--seconds 16] [--sizes 2 4 8]"""
 import argparse
 import os
 import pathlib
@@ -11,8 +13,10 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
 
 WINDOW, LIMIT, LOAD = 4, 800, 1.5
+CALM = 0.02  # seconds: a machine that keeps up answers nineteen of twenty requests within it
+BUCKETS = ("token_bucket", "gcra", "leaky_bucket")
 LEASED = ("fixed_window", "sliding_window", "sliding_counter", "token_bucket", "gcra")
-PER_REQUEST = ("sliding_log", "leaky_bucket")
+PER_REQUEST = ("leaky_bucket",)
 
 
 def policy(algorithm):
@@ -83,13 +87,26 @@ def passed_a_second(algorithm, answers, an_end):
     return len(allowed(answers)) / (answers[-1].answered - answers[0].sent)
 
 
+def late(answers):
+    """The time within which nineteen of twenty requests were answered."""
+    return sorted(answer.answered - answer.sent for answer in answers)[len(answers) * 95 // 100]
+
+
 def measure(size, algorithm, counting, seconds):
-    warm = 2 * WINDOW + 1 if algorithm in ("token_bucket", "gcra", "leaky_bucket") else WINDOW + 1
-    with Fleet(size, algorithm, counting) as fleet:
-        answers, (calls, lent, lapsed) = fleet.drive(warm, seconds, algorithm == "fixed_window")
-        an_end = fleet.an_end
-    return {"over": over(algorithm, answers, an_end), "passed": passed_a_second(algorithm, answers, an_end),
-            "calls": calls / len(answers), "lapsed": 100 * lapsed / lent if lent else 0.0}
+    """The first run in which the machine kept up, or the best of three."""
+    warm = 2 * WINDOW + 1 if algorithm in BUCKETS else WINDOW + 1
+    best = None
+    for _ in range(3):
+        with Fleet(size, algorithm, counting) as fleet:
+            answers, (calls, lent, lapsed) = fleet.drive(warm, seconds, algorithm == "fixed_window")
+        seen = {"over": over(algorithm, answers, fleet.an_end), "calls": calls / len(answers), "late": late(answers),
+                "passed": passed_a_second(algorithm, answers, fleet.an_end),
+                "lapsed": 100 * lapsed / lent if lent else 0.0}
+        if best is None or seen["late"] < best["late"]:
+            best = seen
+        if best["late"] < CALM:
+            break
+    return best
 
 
 def main():
@@ -101,16 +118,20 @@ def main():
     asked = options.parse_args()
     sizes = asked.sizes
     print(f"**{LIMIT} in {WINDOW} s, offered {LOAD}x, over {asked.seconds:.0f} s**\n")
-    print("| algorithm |" + "".join(f" N={size} |" for size in sizes) + f" counting exact, N={sizes[0]} |")
-    print("|---|" + "---|" * (len(sizes) + 1))
+    print("| algorithm |" + "".join(f" N={size} |" for size in sizes))
+    print("|---|" + "---|" * len(sizes))
     for algorithm in asked.algorithms:
-        exact = measure(sizes[0], algorithm, "exact", asked.seconds)
-        cells = []
+        could_pass = LIMIT / WINDOW
+        if algorithm.startswith("sliding"):  # what passes depends on cells and estimates: against an exact run
+            could_pass = measure(sizes[0], algorithm, "exact", asked.seconds)["passed"]
+        print(f"| {algorithm} |", end="", flush=True)
         for size in sizes:
             seen = measure(size, algorithm, "auto", asked.seconds)
-            under = 100 * (1 - seen["passed"] / exact["passed"])
-            cells.append(f" {seen['over']:.1f} / {under:.1f} / {seen['calls']:.3f} / {seen['lapsed']:.2f} |")
-        print(f"| {algorithm} |" + "".join(cells) + f" {exact['over']:.1f} / {exact['calls']:.3f} |", flush=True)
+            under = 100 * (1 - seen["passed"] / could_pass)
+            star = "" if seen["late"] < CALM else " *"
+            print(f" {seen['over']:.1f} / {under:.1f} / {seen['calls']:.3f} / {seen['lapsed']:.2f}{star} |", end="",
+                  flush=True)
+        print()
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def most_in_a_window(answers, window):
     """The most that surely passed in any `window` seconds: sent and answered within."""
     passed, first, most = allowed(answers), 0, 0
     for n, (_, answered, _) in enumerate(passed):
-        while answered - passed[first].sent >= window:
+        while first < n and answered - passed[first].sent >= window:
             first += 1
         most = max(most, sum(1 for each in passed[first:n + 1] if answered - each.sent < window))
     return most
