@@ -4,34 +4,12 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 namespace weir::http {
 
 constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-// Eight octets as one word, for looking at them all at once.
-inline std::uint64_t eight_at(const char* text) noexcept {
-  std::uint64_t word = 0;
-  std::memcpy(&word, text, sizeof word);
-  return word;
-}
-inline constexpr std::uint64_t kEach = 0x0101010101010101;
-
-// Whether any octet of the word is below `bound`, at most 0x80.
-constexpr bool any_below(std::uint64_t word, std::uint8_t bound) noexcept {
-  return ((word - kEach * bound) & ~word & kEach * 0x80) != 0;
-}
-
-// lower() for eight octets. With the top bit out of the way, adding sets it in each octet from
-// 'A' on, and in each beyond 'Z'; where only the first holds (and the octet is ASCII) 0x20 is added.
-constexpr std::uint64_t lower(std::uint64_t word) noexcept {
-  const std::uint64_t low = word & kEach * 0x7f;
-  const std::uint64_t from_a = low + kEach * (0x80 - 'A');
-  const std::uint64_t beyond_z = low + kEach * (0x7f - 'Z');
-  return word | ((from_a & ~beyond_z & ~word & kEach * 0x80) >> 2);
 }
 constexpr bool is_digit(char c) noexcept {
   return c >= '0' && c <= '9';
@@ -55,18 +33,21 @@ constexpr bool is_token_char(char c) noexcept {
   return is_digit(c) || is_alpha(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
-namespace characters_detail {
-constexpr std::array<bool, 256> token_table() noexcept {
+// Which octets `is_member` holds for, so that asking costs one look.
+constexpr std::array<bool, 256> table_of(bool (*is_member)(char) noexcept) noexcept {
   std::array<bool, 256> table{};
-  for (int c = 0; c < 256; ++c) table[static_cast<std::size_t>(c)] = is_token_char(static_cast<char>(c));
+  for (int c = 0; c < 256; ++c) table[static_cast<std::size_t>(c)] = is_member(static_cast<char>(c));
   return table;
 }
-inline constexpr std::array<bool, 256> kToken = token_table();
-}  // namespace characters_detail
+inline constexpr std::array<bool, 256> kTokenChars = table_of(is_token_char);
+
+constexpr bool is_token_octet(char c) noexcept {
+  return kTokenChars[static_cast<std::uint8_t>(c)];
+}
 
 constexpr bool is_token(std::string_view text) noexcept {
   for (const char c : text) {
-    if (!characters_detail::kToken[static_cast<std::uint8_t>(c)]) return false;
+    if (!is_token_octet(c)) return false;
   }
   return !text.empty();
 }

@@ -20,13 +20,13 @@ class FieldFilter {
   // True for fields that must not be passed on. Framing, Host and other fields that give a message its
   // meaning cannot be nominated away; Content-Length and Host pass here, whoever writes the next head sets
   // them.
-  bool ends_here(std::string_view name) const noexcept;
+  bool ends_here(const Field& field) const noexcept;
 
   // More Connection options than anybody needs: such a message is refused rather than half filtered.
   static bool nominations_exceed_limit(std::span<const Field> fields) noexcept;
 
  private:
-  boost::container::static_vector<std::string_view, kMaxNominations> nominated_;
+  boost::container::static_vector<FieldName, kMaxNominations> nominated_;
 };
 
 }  // namespace weir::http

@@ -25,12 +25,12 @@ std::optional<Framing> judge_framing(std::span<const Field> fields, int version_
   std::optional<std::uint64_t> length;
   int codings = 0;
   for (const Field& field : fields) {
-    if (field.name.size() == 14 && iequals(field.name, "content-length")) {
+    if (field.is("content-length")) {
       const auto parsed = parse_content_length(field.value);
       if (!parsed) return std::nullopt;
       if (length && (duplicates == Duplicates::refuse || *length != *parsed)) return std::nullopt;
       length = parsed;
-    } else if (field.name.size() == 17 && iequals(field.name, "transfer-encoding")) {
+    } else if (field.is("transfer-encoding")) {
       if (!iequals(field.value, "chunked")) return std::nullopt;
       ++codings;
     }
@@ -43,7 +43,7 @@ std::optional<Framing> judge_framing(std::span<const Field> fields, int version_
 bool judge_keep_alive(std::span<const Field> fields, int version_minor) noexcept {
   bool keep = version_minor >= 1;
   for (const Field& field : fields) {
-    if (field.name.size() != 10 || !iequals(field.name, "connection")) continue;
+    if (!field.is("connection")) continue;
     std::string_view list = field.value;
     std::string_view member;
     while (next_member(list, member)) {

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/head_scanner.hpp"
 
-#include <algorithm>
-
 #include "http/characters.hpp"
+#include "weir/base/octets.hpp"
 
 namespace weir::http {
 namespace {
+
+constexpr bool is_line_octet(char c) noexcept {
+  return c == '\r' || c == '\n' || c == '\0';
+}
 
 // Where the next CR, LF or NUL is from `from` on; bytes.size() if there is none. Words without any control
 // character, nearly all, are passed over as a whole.
 std::size_t find_line_octet(std::string_view bytes, std::size_t from) noexcept {
   std::size_t n = from;
-  while (n < bytes.size()) {
-    if (n + 8 <= bytes.size() && !any_below(eight_at(bytes.data() + n), '\r' + 1)) {
-      n += 8;
-      continue;
-    }
-    const std::size_t end = std::min(n + 8, bytes.size());
-    for (; n < end; ++n) {
-      if (bytes[n] == '\r' || bytes[n] == '\n' || bytes[n] == '\0') return n;
-    }
+  while (n + 8 <= bytes.size()) {
+    const std::uint64_t marks = octets_below(eight_octets(bytes.data() + n), '\r' + 1);
+    n += marks == 0 ? 8 : first_marked(marks);
+    if (marks == 0) continue;
+    if (is_line_octet(bytes[n])) return n;
+    ++n;
   }
+  while (n < bytes.size() && !is_line_octet(bytes[n])) ++n;
   return n;
 }
 
@@ -31,9 +32,10 @@ HeadScanner::State HeadScanner::scan(std::string_view bytes, const Limits& limit
   for (;;) {
     // Looks at each byte once, however slowly they come.
     scanned_ = find_line_octet(bytes, scanned_);
-    const std::string_view end = bytes.substr(scanned_, 2);
-    if (end.empty() || end == "\r") break;  // the LF may yet come
-    if (end != "\r\n") return State::malformed;
+    if (scanned_ == bytes.size()) break;
+    if (bytes[scanned_] != '\r') return State::malformed;
+    if (scanned_ + 1 == bytes.size()) break;  // the LF may yet come
+    if (bytes[scanned_ + 1] != '\n') return State::malformed;
     const State state = take_line(bytes.substr(line_, scanned_ - line_), limits, scanned_ + 2);
     if (state != State::incomplete) return state;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the end of a message head and judges its lines before any parser sees a byte (Beast 1.81 counts only
-// what one put() sees, and unfolds folded lines). Works at every split of the bytes. Pure.
-// Rules: lines end in CRLF only; no bare CR or LF, no NUL; no line folding (RFC 9112 2.2, 5.2).
+// Finds the end of a message head and judges its lines before their grammar is read (head_lines.hpp). Works
+// at every split of the bytes. Pure. Rules: lines end in CRLF only; no bare CR or LF, no NUL; no line folding
+// (RFC 9112 2.2, 5.2).
 #pragma once
 
 #include <cstdint>

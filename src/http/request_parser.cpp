@@ -6,7 +6,7 @@
 #include "http/characters.hpp"
 #include "http/field_filter.hpp"
 #include "http/framing.hpp"
-#include "http/head_recorder.hpp"
+#include "http/head_lines.hpp"
 
 namespace weir::http {
 namespace {
@@ -17,10 +17,6 @@ constexpr std::size_t kMethodAndVersionBytes = 64;  // what a first line may hol
 bool may_be_a_method(std::string_view line) noexcept {
   const std::string_view method = line.substr(0, std::min(line.find(' '), kMethodAndVersionBytes));
   return method.empty() ? line.empty() : is_token(method);
-}
-
-bool is_target_char(char c) noexcept {
-  return static_cast<std::uint8_t>(c) > 0x20 && c != 0x7f && c != '#';
 }
 
 // Names that some servers read as their hyphenated twins (CGI): dropped, so that nobody is fooled.
@@ -39,8 +35,13 @@ bool is_underscore_twin(std::string_view name) noexcept {
   });
 }
 
-bool is_reg_name_char(char c) noexcept {
+constexpr bool is_reg_name_char(char c) noexcept {
   return is_alpha(c) || is_digit(c) || std::string_view("-._~%!$&'()*+;=").find(c) != std::string_view::npos;
+}
+constexpr std::array<bool, 256> kRegName = table_of(is_reg_name_char);
+
+bool is_reg_name(std::string_view text) noexcept {
+  return std::all_of(text.begin(), text.end(), [](char c) { return kRegName[static_cast<std::uint8_t>(c)]; });
 }
 
 bool is_port(std::string_view text) noexcept {
@@ -73,7 +74,7 @@ bool is_valid_host(std::string_view host) noexcept {
   const std::size_t colon = host.find(':');
   const std::string_view name = host.substr(0, colon);
   if (colon != std::string_view::npos && (name.empty() || !is_port(host.substr(colon + 1)))) return false;
-  return std::all_of(name.begin(), name.end(), is_reg_name_char);
+  return is_reg_name(name);
 }
 
 void RequestParser::reset() noexcept {
@@ -92,12 +93,24 @@ RequestParser::State RequestParser::parse(std::string_view bytes, const ServerOp
                                    options.header_count};
   const HeadScanner::State found = scanner_.scan(bytes, limits);
   const std::string_view text = bytes.substr(scanner_.begin());
+  if (found != HeadScanner::State::complete) return not_complete(found, text);
+  const std::string_view whole = text.substr(0, scanner_.end() - scanner_.begin());
+  const std::size_t first_line = whole.find('\r');
+  if (!read_first_line(whole.substr(0, first_line), options, head)) return State::refused;
+  if (!read_field_lines(whole.substr(first_line + 2), head.fields)) return refuse(400, "malformed_head");
+  if (whole.find('_') != whole.npos) {
+    std::erase_if(head.fields, [](const Field& field) { return is_underscore_twin(field.name); });
+  }
+  const bool good =
+      check_target(head) && check_host(head) && check_framing(head, options) && check_expectation(head);
+  return good ? State::complete : State::refused;
+}
+
+RequestParser::State RequestParser::not_complete(HeadScanner::State found, std::string_view text) noexcept {
   if (!may_be_a_method(text.substr(0, kMethodAndVersionBytes)) && !text.starts_with('\r')) {
     return refuse(400, "malformed_request_line");
   }
   switch (found) {
-    case HeadScanner::State::incomplete:
-      return State::incomplete;
     case HeadScanner::State::malformed:
       return refuse(400, "malformed_head");
     case HeadScanner::State::first_line_too_long:
@@ -106,38 +119,30 @@ RequestParser::State RequestParser::parse(std::string_view bytes, const ServerOp
       return refuse(431, "head_too_long");
     case HeadScanner::State::too_many_fields:
       return refuse(431, "too_many_fields");
+    case HeadScanner::State::incomplete:
     case HeadScanner::State::complete:
       break;
   }
-  const std::string_view whole = text.substr(0, scanner_.end() - scanner_.begin());
-  if (!check_first_line(whole.substr(0, whole.find('\r')), options)) return State::refused;
-  HeadRecorder<true> recorder(head.fields);
-  if (!recorder.record(whole)) return refuse(400, "malformed_head");
-  head.method_text = recorder.method;
-  head.method = method_of(recorder.method);
-  head.target = recorder.target;
-  head.version_minor = recorder.version - 10;
-  std::erase_if(head.fields, [](const Field& field) { return is_underscore_twin(field.name); });
-  const bool good =
-      check_target(head) && check_host(head) && check_framing(head, options) && check_expectation(head);
-  return good ? State::complete : State::refused;
+  return State::incomplete;
 }
 
-// Beast says only "bad version" or "bad target": the right status has to be read off the line itself.
-bool RequestParser::check_first_line(std::string_view line, const ServerOptions& options) noexcept {
+// One space between method, target and version, nothing else (RFC 9112 3).
+bool RequestParser::read_first_line(std::string_view line, const ServerOptions& options,
+                                    RequestHead& head) noexcept {
+  constexpr std::size_t kVersionBytes = 8;
   const std::size_t first = line.find(' ');
-  const std::size_t last = line.rfind(' ');
-  if (first == std::string_view::npos || first == last) {
+  const std::size_t last = line.find(' ', first == line.npos ? line.size() : first + 1);
+  if (last == line.npos || line.size() - last != 1 + kVersionBytes) {
     refuse(400, "malformed_request_line");
     return false;
   }
   const std::string_view method = line.substr(0, first);
   const std::string_view target = line.substr(first + 1, last - first - 1);
   const std::string_view version = line.substr(last + 1);
-  const bool has_form = version.size() == 8 && version.starts_with("HTTP/") && is_digit(version[5]) &&
-                        version[6] == '.' && is_digit(version[7]);
-  if (!has_form || !is_token(method) || target.empty() ||
-      !std::all_of(target.begin(), target.end(), is_target_char)) {
+  const bool has_form =
+      version.starts_with("HTTP/") && is_digit(version[5]) && version[6] == '.' && is_digit(version[7]);
+  if (!has_form || !is_token(method) || target.empty() || has_control(target) ||
+      target.find('#') != target.npos) {
     refuse(400, "malformed_request_line");
   } else if (version != "HTTP/1.1" && version != "HTTP/1.0") {
     refuse(505, "version_not_supported");
@@ -146,6 +151,10 @@ bool RequestParser::check_first_line(std::string_view line, const ServerOptions&
   } else if (target.size() > options.target_bytes) {
     refuse(414, "target_too_long");
   } else {
+    head.method_text = method;
+    head.method = method_of(method);
+    head.target = target;
+    head.version_minor = version[7] - '0';
     return true;
   }
   return false;
@@ -184,7 +193,7 @@ bool RequestParser::check_host(RequestHead& head) noexcept {
   int hosts = 0;
   std::string_view host;
   for (const Field& field : head.fields) {
-    if (field.name.size() != 4 || !iequals(field.name, "host")) continue;
+    if (!field.is("host")) continue;
     ++hosts;
     host = field.value;
   }
@@ -215,7 +224,7 @@ bool RequestParser::check_expectation(RequestHead& head) noexcept {
   head.expects_continue = false;
   if (head.version_minor == 0) return true;  // ignored there (RFC 9110 10.1.1)
   for (const Field& field : head.fields) {
-    if (field.name.size() != 6 || !iequals(field.name, "expect")) continue;
+    if (!field.is("expect")) continue;
     if (!iequals(field.value, "100-continue")) {
       refuse(417, "unknown_expectation");
       return false;

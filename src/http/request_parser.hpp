@@ -32,7 +32,8 @@ class RequestParser {
 
  private:
   State refuse(int status, std::string_view reason) noexcept;
-  bool check_first_line(std::string_view line, const ServerOptions& options) noexcept;
+  State not_complete(HeadScanner::State found, std::string_view text) noexcept;
+  bool read_first_line(std::string_view line, const ServerOptions& options, RequestHead& head) noexcept;
   bool check_target(RequestHead& head) noexcept;
   bool check_host(RequestHead& head) noexcept;
   bool check_framing(RequestHead& head, const ServerOptions& options) noexcept;

@@ -4,7 +4,7 @@
 #include "http/characters.hpp"
 #include "http/field_filter.hpp"
 #include "http/framing.hpp"
-#include "http/head_recorder.hpp"
+#include "http/head_lines.hpp"
 
 namespace weir::http {
 namespace {
@@ -30,12 +30,13 @@ ResponseParser::State ResponseParser::parse(std::string_view bytes, Method reque
   if (possible && found == HeadScanner::State::incomplete) return State::incomplete;
   if (!possible || found != HeadScanner::State::complete) return State::refused;
 
-  HeadRecorder<false> recorder(head.fields);
-  if (!recorder.record(bytes.substr(0, scanner_.end()))) return State::refused;
-  if (recorder.status < 100 || recorder.status > 599) return State::refused;
-  head.status = recorder.status;
-  head.reason = recorder.reason;
-  head.version_minor = recorder.version - 10;
+  const std::string_view whole = bytes.substr(0, scanner_.end());
+  const std::size_t first_line = whole.find('\r');
+  const auto line = read_status_line(whole.substr(0, first_line));
+  if (!line || !read_field_lines(whole.substr(first_line + 2), head.fields)) return State::refused;
+  head.status = line->status;
+  head.reason = line->reason;
+  head.version_minor = line->version_minor;
   const auto framing = judge_framing(head.fields, head.version_minor, Duplicates::accept_equal);
   if (!framing || FieldFilter::nominations_exceed_limit(head.fields)) return State::refused;
   head.framing = *framing;

@@ -104,7 +104,7 @@ template <class Each>
 bool for_lines_from_last(const http::RequestHead& head, std::string_view name, const Walk& walk, Each each) {
   bool any = false;
   for (auto field = head.fields.rbegin(); field != head.fields.rend() && !walk.over(); ++field) {
-    if (!http::iequals(field->name, name)) continue;
+    if (!field->is(name)) continue;
     any = true;
     each(field->value);
   }

@@ -20,11 +20,11 @@ constexpr std::array<std::string_view, 14> kClaims{
     "x-original-host",    "x-forwarded-client-cert"};
 
 // The value that every line of this name agrees on; "" if there is none or two differ.
-std::string_view sole_value(const http::RequestHead& head, std::string_view name) {
+std::string_view sole_value(const http::RequestHead& head, const http::FieldName& name) {
   std::string_view value;
   bool seen = false;
   for (const http::Field& field : head.fields) {
-    if (!http::iequals(field.name, name)) continue;
+    if (!field.is(name)) continue;
     if (seen && field.value != value) return {};
     value = field.value;
     seen = true;
@@ -82,7 +82,7 @@ void append_forwarded_fields(std::string& out, const http::RequestHead& head,
                              const boost::asio::ip::address& peer, bool secure, bool peer_trusted) {
   out += "X-Forwarded-For: ";
   for (const http::Field& field : head.fields) {
-    if (!peer_trusted || field.value.empty() || !http::iequals(field.name, "X-Forwarded-For")) continue;
+    if (!peer_trusted || field.value.empty() || !field.is("X-Forwarded-For")) continue;
     out += field.value;
     out += ", ";
   }

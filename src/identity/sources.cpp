@@ -90,10 +90,10 @@ Reading read_text(std::string_view text) {
   return gathering.reading();
 }
 
-Reading read_header(const http::RequestHead& head, std::string_view name) {
+Reading read_header(const http::RequestHead& head, const http::FieldName& name) {
   Gathering gathering;
   for (const http::Field& field : head.fields) {
-    if (http::iequals(field.name, name)) gathering.add(field.value);
+    if (field.is(name)) gathering.add(field.value);
   }
   return gathering.reading();
 }
@@ -125,7 +125,7 @@ Reading read_query(const http::RequestHead& head, std::string_view name, std::st
 Reading read_cookie(const http::RequestHead& head, std::string_view name) {
   Gathering gathering;
   for (const http::Field& field : head.fields) {
-    if (!http::iequals(field.name, "Cookie")) continue;
+    if (!field.is("Cookie")) continue;
     for (std::string_view rest = field.value; !rest.empty();) {
       std::string_view value = take(rest, ';');
       if (trim(take(value, '=')) != name) continue;

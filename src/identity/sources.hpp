@@ -47,7 +47,7 @@ bool is_vouched_for(const Source& source) noexcept;
 Reading read_text(std::string_view text);
 
 // Several equal lines are one value.
-Reading read_header(const http::RequestHead& head, std::string_view name);
+Reading read_header(const http::RequestHead& head, const http::FieldName& name);
 
 // application/x-www-form-urlencoded: names and values are percent-decoded, + is a space. A value with a
 // malformed escape is contradictory.

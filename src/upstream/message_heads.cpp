@@ -13,8 +13,6 @@
 namespace weir::upstream {
 namespace {
 
-using http::iequals;
-
 // Nearly every field came as "Name: value", its parts side by side, and goes on so: one copy instead of
 // three.
 void append_field(std::string& out, const http::Field& field) {
@@ -29,22 +27,13 @@ void append_field(std::string& out, const http::Field& field) {
   out += "\r\n";
 }
 
-bool is_listed(const http::FieldNames* names, std::string_view name) noexcept {
-  return names != nullptr && names->contains(name);
+bool is_listed(const http::FieldNames* names, const http::Field& field) noexcept {
+  return names != nullptr && names->contains(field.key());
 }
 
-// Fields that append_request_head() writes itself.
-bool is_rewritten(std::string_view name) noexcept {
-  switch (name.size()) {
-    case 4:
-      return iequals(name, "host");
-    case 6:
-      return iequals(name, "expect");  // answered by the gateway
-    case 14:
-      return iequals(name, "content-length");
-    default:
-      return false;
-  }
+// Fields that append_request_head() writes itself, and Expect, which the gateway answers.
+bool is_rewritten(const http::Field& field) noexcept {
+  return field.is("host") || field.is("content-length") || field.is("expect");
 }
 
 // How often an OPTIONS request may still be forwarded; nothing if it does not say, or not in a number.
@@ -76,9 +65,8 @@ void append_request_head(std::string& out, const http::RequestHead& head, const 
   const http::FieldFilter filter(head.fields);
   const auto forwards = max_forwards(head);
   for (const http::Field& field : head.fields) {
-    const bool stays = is_rewritten(field.name) || filter.ends_here(field.name) ||
-                       is_listed(plan.remove_request_fields, field.name) ||
-                       (forwards && iequals(field.name, "max-forwards"));
+    const bool stays = is_rewritten(field) || filter.ends_here(field) ||
+                       is_listed(plan.remove_request_fields, field) || (forwards && field.is("max-forwards"));
     if (!stays) append_field(out, field);
   }
   if (head.framing.kind == http::BodyKind::chunked) {
@@ -104,17 +92,19 @@ Cost append_response_fields(std::string& out, const http::ResponseHead& head, co
   Cost cost;
   bool has_date = false;
   const http::FieldFilter filter(head.fields);
+  const bool has_cost = !plan.cost_response_field.empty();
+  const http::FieldName cost_field(plan.cost_response_field);
   for (const http::Field& field : head.fields) {
-    if (!plan.cost_response_field.empty() && iequals(field.name, plan.cost_response_field)) {
+    if (has_cost && field.is(cost_field)) {
       const char* end = field.value.data() + field.value.size();
       const auto parsed = std::from_chars(field.value.data(), end, cost.value);
       cost.present = parsed.ec == std::errc() && parsed.ptr == end;
       continue;
     }
-    const bool framing = field.name.size() == 14 && iequals(field.name, "content-length");
-    if (framing || filter.ends_here(field.name) || is_listed(plan.remove_response_fields, field.name))
+    if (field.is("content-length") || filter.ends_here(field) ||
+        is_listed(plan.remove_response_fields, field))
       continue;
-    has_date = has_date || (field.name.size() == 4 && iequals(field.name, "date"));
+    has_date = has_date || field.is("date");
     append_field(out, field);
   }
   if (!has_date) out += http::date_line(wall_ms);
@@ -130,8 +120,7 @@ void append_interim_head(std::string& out, const http::ResponseHead& head) {
   out += "\r\n";
   const http::FieldFilter filter(head.fields);
   for (const http::Field& field : head.fields) {
-    const bool framing = field.name.size() == 14 && iequals(field.name, "content-length");
-    if (!framing && !filter.ends_here(field.name)) append_field(out, field);
+    if (!field.is("content-length") && !filter.ends_here(field)) append_field(out, field);
   }
   out += "\r\n";
 }

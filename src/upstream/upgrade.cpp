@@ -12,9 +12,9 @@ using http::iequals;
 
 // Calls `take` for each member of the list field `name`, all its lines together.
 template <class Take>
-void each_member(const std::vector<http::Field>& fields, std::string_view name, Take take) {
+void each_member(const std::vector<http::Field>& fields, const http::FieldName& name, Take take) {
   for (const http::Field& field : fields) {
-    if (field.name.size() != name.size() || !iequals(field.name, name)) continue;
+    if (!field.is(name)) continue;
     std::string_view list = field.value;
     std::string_view member;
     while (http::next_member(list, member)) take(member);

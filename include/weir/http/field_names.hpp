@@ -9,10 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "weir/http/field_name.hpp"
+
 namespace weir::http {
 
-// Names are gathered by their length: most fields of a request have a length that few names share, so asking
-// costs a few comparisons even where the set has a hundred names.
+// Names are gathered by their hash: asking for one that is not there, which nearly all are not, costs one
+// look even where the set has a hundred names.
 class FieldNames {
  public:
   FieldNames() : FieldNames(std::vector<std::string>()) {}
@@ -20,14 +22,14 @@ class FieldNames {
   explicit FieldNames(std::vector<std::string> names);
   FieldNames(std::initializer_list<std::string> names) : FieldNames(std::vector<std::string>(names)) {}
 
-  bool contains(std::string_view name) const noexcept;
+  bool contains(const FieldName& name) const noexcept;
 
  private:
-  static constexpr std::size_t kLengths = 64;  // names of 63 octets and more are gathered in one place
-  static std::size_t place_of(std::string_view name) noexcept;
+  static constexpr std::size_t kPlaces = 256;
+  static std::size_t place_of(std::uint32_t hash) noexcept { return hash % kPlaces; }
 
-  std::vector<std::string> names_;                      // by length
-  std::array<std::uint16_t, kLengths + 1> first_of_{};  // [n, n + 1): where names of length n are
+  std::vector<std::string> names_;                     // by place
+  std::array<std::uint16_t, kPlaces + 1> first_of_{};  // [n, n + 1): where names of place n are
 };
 
 }  // namespace weir::http

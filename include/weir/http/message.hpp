@@ -8,11 +8,21 @@
 #include <string_view>
 #include <vector>
 
+#include "weir/http/field_name.hpp"
+
 namespace weir::http {
 
 struct Field {
+  Field() = default;
+  Field(std::string_view field_name, std::string_view field_value) noexcept
+      : name(field_name), value(field_value), hash(folded_hash(field_name)) {}
+
   std::string_view name;
   std::string_view value;  // without surrounding white space; never CR, LF or NUL
+  std::uint32_t hash = 0;  // folded_hash(name)
+
+  FieldName key() const noexcept { return {name, hash}; }
+  bool is(const FieldName& other) const noexcept { return key() == other; }
 };
 
 enum class BodyKind : std::uint8_t { none, length, chunked, until_close };
@@ -40,7 +50,7 @@ struct RequestHead {
   bool expects_continue = false;
 
   // The first field of that name (case-insensitive), or nullptr.
-  const Field* find(std::string_view name) const noexcept;
+  const Field* find(const FieldName& name) const noexcept;
 };
 
 struct ResponseHead {
@@ -52,16 +62,7 @@ struct ResponseHead {
   bool bodiless = false;  // no body follows whatever `framing` says: HEAD, 1xx, 204, 304
   bool keep_alive = true;
 
-  const Field* find(std::string_view name) const noexcept;
+  const Field* find(const FieldName& name) const noexcept;
 };
-
-// Requires two texts of `size` octets each.
-bool folded_equal(const char* a, const char* b, std::size_t size) noexcept;
-
-// ASCII case-insensitive equality. (Beast 1.81's iequals reads past the end.) Names are compared some hundred
-// times per request and nearly all differ in length, so only the rest is worth a call.
-inline bool iequals(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && folded_equal(a.data(), b.data(), a.size());
-}
 
 }  // namespace weir::http
