@@ -30,7 +30,7 @@ class EchoHandler final : public http::Handler {
     body += ",\"request_id\":";
     pipeline::append_json_string(body, id != nullptr ? id->value : std::string_view());
     body += ",\"body_bytes\":";
-    pipeline::append_number(body, static_cast<std::int64_t>(exchange.bytes_received()));
+    append(body, exchange.bytes_received());
     body += "}\n";
     http::LocalReply reply;
     reply.status = 200;

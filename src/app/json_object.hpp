@@ -22,7 +22,7 @@ class JsonObject {
   }
   JsonObject& number(std::string_view name, std::int64_t value) {
     key(name);
-    pipeline::append_number(out_, value);
+    append(out_, value);
     return *this;
   }
   JsonObject& flag(std::string_view name, bool value) {

@@ -4,6 +4,7 @@
 #include <boost/beast/http/status.hpp>
 
 #include "http/chunk_encoder.hpp"
+#include "weir/base/append.hpp"
 
 namespace weir::http {
 std::string_view reason_phrase(int status) noexcept {
@@ -29,28 +30,20 @@ ResponseWriter::Persistence ResponseWriter::start(int status, std::string_view r
   chunked_ = has_body_ && streamed && client_.version_minor >= 1;
   if (has_body_ && streamed && !chunked_) wanted = Persistence::close;
 
-  buffer_ += "HTTP/1.1 ";
-  append_number(buffer_, static_cast<std::uint64_t>(status));
-  buffer_ += ' ';
-  buffer_ += reason;
-  buffer_ += "\r\n";
-  buffer_ += field_lines;
-  if (chunked_) {
-    buffer_ += "Transfer-Encoding: chunked\r\n";
-  } else if (body.kind == BodyKind::length && (may_have_body || status == 304)) {
-    // Also for HEAD and 304, where it tells the length that GET would have had.
-    buffer_ += "Content-Length: ";
-    append_number(buffer_, body.length);
-    buffer_ += "\r\n";
-  } else if (body.kind == BodyKind::none && may_have_body && client_.method != Method::head) {
-    buffer_ += "Content-Length: 0\r\n";
-  }
-  if (wanted == Persistence::close) {
-    buffer_ += "Connection: close\r\n";
-  } else if (client_.version_minor == 0) {
-    buffer_ += "Connection: keep-alive\r\n";
-  }
-  buffer_ += "\r\n";
+  // Also for HEAD and 304, where it tells the length that GET would have had.
+  const bool tells_length = !chunked_ && body.kind == BodyKind::length && (may_have_body || status == 304);
+  const bool tells_none = body.kind == BodyKind::none && may_have_body && client_.method != Method::head;
+  const std::string_view framing = chunked_       ? "Transfer-Encoding: chunked\r\n"
+                                   : tells_length ? "Content-Length: "
+                                   : tells_none   ? "Content-Length: 0\r\n"
+                                                  : "";
+  const Digits<> length(body.length);
+  const bool told = wanted == Persistence::close || client_.version_minor == 0;
+  const std::string_view connection = !told                          ? "\r\n"
+                                      : wanted == Persistence::close ? "Connection: close\r\n\r\n"
+                                                                     : "Connection: keep-alive\r\n\r\n";
+  weir::append(buffer_, "HTTP/1.1 ", status, " ", reason, "\r\n", field_lines, framing,
+               tells_length ? std::string_view(length) : "", tells_length ? "\r\n" : "", connection);
   return wanted;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "identity/addresses.hpp"
+#include "weir/base/append.hpp"
 
 namespace weir::identity {
 namespace {
@@ -53,14 +54,6 @@ std::string_view port_of(std::string_view authority) {
   return is_port(port) ? port : std::string_view();
 }
 
-void append_line(std::string& out, std::string_view name, std::string_view value) {
-  if (value.empty()) return;
-  out += name;
-  out += ": ";
-  out += value;
-  out += "\r\n";
-}
-
 // Every spelling of `name` with underscores for some of its hyphens.
 void add_spellings(std::vector<std::string>& names, std::string_view name) {
   std::vector<std::size_t> hyphens;
@@ -83,13 +76,8 @@ void append_forwarded_fields(std::string& out, const http::RequestHead& head,
   out += "X-Forwarded-For: ";
   for (const http::Field& field : head.fields) {
     if (!peer_trusted || field.value.empty() || !field.is("X-Forwarded-For")) continue;
-    out += field.value;
-    out += ", ";
+    append(out, field.value, ", ");
   }
-  AddressText text;
-  out += address_key(peer, 32, 128, text);
-  out += "\r\n";
-
   std::string_view proto = secure ? "https" : "http";
   std::string_view host = is_host(head.authority) ? head.authority : std::string_view();
   std::string_view port = port_of(head.authority);
@@ -105,9 +93,10 @@ void append_forwarded_fields(std::string& out, const http::RequestHead& head,
     if (is_port(told_port)) port = told_port;
   }
   if (port.empty()) port = proto == "https" ? "443" : "80";
-  append_line(out, "X-Forwarded-Proto", proto);
-  append_line(out, "X-Forwarded-Host", host);
-  append_line(out, "X-Forwarded-Port", port);
+  AddressText text;
+  const std::string_view from = address_key(peer, 32, 128, text);
+  append(out, from, "\r\nX-Forwarded-Proto: ", proto, host.empty() ? "" : "\r\nX-Forwarded-Host: ", host,
+         "\r\nX-Forwarded-Port: ", port, "\r\n");
 }
 
 FieldsToRemove fields_to_remove(std::span<const std::string> asserted_headers) {

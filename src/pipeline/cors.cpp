@@ -52,7 +52,7 @@ void append_preflight_fields(std::string& out, const http::RequestHead& head, co
     out += "\r\n";
   }
   out += "Access-Control-Max-Age: ";
-  append_number(out, options.max_age_s);
+  append(out, options.max_age_s);
   out += "\r\n";
 }
 

@@ -17,7 +17,7 @@ void add_member(std::string& out, std::string_view name, std::int64_t value) {
   out += ',';
   append_json_string(out, name);
   out += ':';
-  append_number(out, value);
+  append(out, value);
 }
 
 void add_usage(std::string& out, const limit::Charge& charge) {

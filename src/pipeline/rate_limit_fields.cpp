@@ -38,28 +38,18 @@ std::int64_t next_permit_seconds(const Charge& charge) {
 
 void append_policy_item(std::string& out, const Charge& charge) {
   const auto& terms = charge.policy->terms;
-  out += '"';
-  out += charge.policy->layer;
-  out += "\";q=";
-  append_number(out, terms.limit);
+  append(out, "\"", charge.policy->layer, "\";q=", terms.limit);
   if (terms.algorithm == AlgorithmKind::concurrency) {
     out += ";qu=\"concurrent-requests\"";
   } else if (terms.window_ms % 1000 == 0) {
-    out += ";w=";
-    append_number(out, terms.window_ms / 1000);
+    append(out, ";w=", terms.window_ms / 1000);
   }
 }
 
 void append_limit_item(std::string& out, const Charge& charge) {
-  out += '"';
-  out += charge.policy->layer;
-  out += "\";r=";
-  append_number(out, charge.verdict.within_limit ? charge.verdict.remaining : 0);
-  const std::int64_t seconds = next_permit_seconds(charge);
-  if (seconds >= 0) {
-    out += ";t=";
-    append_number(out, seconds);
-  }
+  const std::int64_t remaining = charge.verdict.within_limit ? charge.verdict.remaining : 0;
+  append(out, "\"", charge.policy->layer, "\";r=", remaining);
+  if (const std::int64_t seconds = next_permit_seconds(charge); seconds >= 0) append(out, ";t=", seconds);
 }
 
 using AppendItem = void (*)(std::string&, const Charge&);
@@ -78,14 +68,10 @@ void append_list(std::string& out, std::string_view name, const ChargeSet& set, 
 }
 
 void append_legacy(std::string& out, const Charge& charge, LegacyReset reset, std::int64_t wall_ms) {
-  out += "X-RateLimit-Limit: ";
-  append_number(out, charge.verdict.limit);
-  out += "\r\nX-RateLimit-Remaining: ";
-  append_number(out, charge.verdict.within_limit ? charge.verdict.remaining : 0);
-  out += "\r\nX-RateLimit-Reset: ";
   const bool epoch = reset == LegacyReset::epoch;
-  append_number(out, ceil_seconds((epoch ? wall_ms : 0) + charge.verdict.reset_ms));
-  out += "\r\n";
+  const std::int64_t remaining = charge.verdict.within_limit ? charge.verdict.remaining : 0;
+  append(out, "X-RateLimit-Limit: ", charge.verdict.limit, "\r\nX-RateLimit-Remaining: ", remaining,
+         "\r\nX-RateLimit-Reset: ", ceil_seconds((epoch ? wall_ms : 0) + charge.verdict.reset_ms), "\r\n");
 }
 
 }  // namespace
@@ -100,9 +86,7 @@ void append_rate_limit_fields(std::string& out, const ChargeSet& set, const Deci
   const bool refused = !decision.allowed();
   if (refused && options.retry_after && decision.outcome != limit::Outcome::blocked) {
     if (const std::int64_t seconds = retry_after_seconds(decision); seconds > 0) {
-      out += "Retry-After: ";
-      append_number(out, seconds);
-      out += "\r\n";
+      append(out, "Retry-After: ", seconds, "\r\n");
     }
   }
   if (options.ietf) {

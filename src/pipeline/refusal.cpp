@@ -54,12 +54,7 @@ void append_layers(std::string& out, const ChargeSet& set, const Decision& decis
 
 // Type and title are texts of ours: nothing in them needs an escape.
 void append_begin(std::string& out, std::string_view type, std::string_view title, int status) {
-  out += "{\"type\":\"";
-  out += type;
-  out += "\",\"title\":\"";
-  out += title;
-  out += "\",\"status\":";
-  append_number(out, status);
+  append(out, "{\"type\":\"", type, "\",\"title\":\"", title, "\",\"status\":", status);
 }
 
 void append_instance(std::string& out, std::string_view request_id) {
@@ -81,16 +76,16 @@ void append_template(std::string& out, const ChargeSet& set, const Decision& dec
       return true;
     };
     if (starts("{status}")) {
-      append_number(out, refusal_status(decision, options));
+      append(out, refusal_status(decision, options));
     } else if (starts("{layer}")) {
       append_json_escaped(out,
                           hit != nullptr ? std::string_view(hit->policy->layer) : decision.blocked_layer);
     } else if (starts("{layers}")) {
       append_layers(out, set, decision);
     } else if (starts("{retry_after}")) {
-      append_number(out, retry_after_seconds(decision));
+      append(out, retry_after_seconds(decision));
     } else if (starts("{limit}")) {
-      append_number(out, hit != nullptr ? hit->verdict.limit : 0);
+      append(out, hit != nullptr ? hit->verdict.limit : 0);
     } else if (starts("{request_id}")) {
       append_json_escaped(out, request_id);
     } else {
@@ -126,16 +121,13 @@ std::string_view append_refusal_body(std::string& out, const ChargeSet& set, con
   }
   const Wording words = wording(decision.outcome);
   append_begin(out, words.type, words.title, refusal_status(decision, options));
-  out += ",\"detail\":\"";
-  out += words.detail;
-  out += '"';
+  append(out, ",\"detail\":\"", words.detail, "\"");
   append_instance(out, request_id);
   out += ",\"violated-policies\":";
   append_layers(out, set, decision);
   if (const std::int64_t seconds = retry_after_seconds(decision);
       seconds > 0 && decision.outcome != Outcome::blocked) {
-    out += ",\"retry-after\":";
-    append_number(out, seconds);
+    append(out, ",\"retry-after\":", seconds);
   }
   out += "}\n";
   return kProblemJson;

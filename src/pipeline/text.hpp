@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Appending numbers and JSON text to a reused string, by the rules of the log lines
+// Appending JSON text to a reused string, by the rules of the log lines
 // (telemetry/json_line.hpp): octets that are no UTF-8 cannot break a body either.
 #pragma once
 
@@ -8,10 +8,9 @@
 #include <string_view>
 
 #include "telemetry/json_line.hpp"
+#include "weir/base/append.hpp"
 
 namespace weir::pipeline {
-
-using telemetry::append_number;
 
 // The inside of a JSON string. Adds no quotes.
 inline void append_json_escaped(std::string& out, std::string_view text) {

@@ -6,7 +6,7 @@
 namespace weir::telemetry {
 namespace {
 
-void text_if(JsonLine& line, std::string_view name, std::string_view value) {
+void text_if(JsonLine& line, const JsonLine::Name& name, std::string_view value) {
   if (!value.empty()) line.text(name, value);
 }
 

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <ctime>
+#include <utility>
+
+#include "weir/base/append.hpp"
+#include "weir/base/octets.hpp"
 
 namespace weir::telemetry {
 namespace {
@@ -62,6 +65,20 @@ std::size_t sequence_length(std::string_view text) {
   return overlong || surrogate || too_large ? 0 : size;
 }
 
+// Whether every octet stands for itself.
+bool is_plain(std::string_view text) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  std::uint64_t marks = 0;
+  for (; end - at >= 8; at += 8) {
+    const std::uint64_t word = eight_octets(at);
+    marks |= (word & kEachOctet * 0x80) | octets_below(word, 0x20) | octets_equal(word, '"') |
+             octets_equal(word, '\\') | octets_equal(word, 0x7f);
+  }
+  for (; at != end; ++at) marks |= kPlain[static_cast<unsigned char>(*at)] ? 0 : 1;
+  return marks == 0;
+}
+
 // At most kMaxLoggedText octets, never half a character.
 std::string_view cut(std::string_view text) {
   if (text.size() <= kMaxLoggedText) return text;
@@ -91,12 +108,6 @@ void append_json_text(std::string& out, std::string_view text) {
   }
 }
 
-void append_number(std::string& out, std::int64_t value) {
-  std::array<char, 24> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  out.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
-}
-
 void append_time(std::string& out, std::int64_t wall_ms) {
   struct Cache {
     std::int64_t second = INT64_MIN;
@@ -120,79 +131,50 @@ void append_time(std::string& out, std::int64_t wall_ms) {
   out += 'Z';
 }
 
-// What a field begins with, put together here so that the line grows once for it: a request has two dozen.
-class JsonLine::Piece {
- public:
-  Piece(JsonLine& line, std::string_view field) : out_(line.out_) {
-    if (!line.first_) add(',');
-    line.first_ = false;
-    add('"');
-    add(field);
-    add("\":");
-  }
-  ~Piece() { out_.append(bytes_.data(), size_); }
-  Piece(const Piece&) = delete;
-  Piece& operator=(const Piece&) = delete;
+// The first name goes without its comma.
+std::string_view JsonLine::begin(const Name& name) noexcept {
+  return name.text().substr(std::exchange(first_, false) ? 1 : 0);
+}
 
-  void add(char c) { bytes_[size_++] = c; }
-  void add(std::string_view text) {
-    std::copy(text.begin(), text.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(size_));
-    size_ += text.size();
+JsonLine& JsonLine::text(const Name& name, std::string_view value) {
+  if (value.size() <= kMaxLoggedText && is_plain(value)) {
+    append(out_, begin(name), "\"", value, "\"");
+    return *this;
   }
-  void add_number(std::int64_t value) {
-    char* const from = bytes_.data() + size_;
-    size_ += static_cast<std::size_t>(std::to_chars(from, bytes_.data() + bytes_.size(), value).ptr - from);
-  }
-
- private:
-  std::string& out_;
-  std::array<char, kMaxName + 32> bytes_;
-  std::size_t size_ = 0;
-};
-
-JsonLine& JsonLine::text(std::string_view field, std::string_view value) {
-  Piece(*this, field).add('"');
-  if (value.size() > kMaxLoggedText) {
-    append_json_text(out_, cut(value));
-    out_ += kEllipsis;
-  } else {
-    append_json_text(out_, value);
-  }
-  out_ += '"';
+  append(out_, begin(name), "\"");
+  append_json_text(out_, cut(value));
+  append(out_, value.size() > kMaxLoggedText ? kEllipsis : std::string_view(), "\"");
   return *this;
 }
 
-JsonLine& JsonLine::number(std::string_view field, std::int64_t value) {
-  Piece(*this, field).add_number(value);
+JsonLine& JsonLine::number(const Name& name, std::int64_t value) {
+  append(out_, begin(name), value);
   return *this;
 }
 
-JsonLine& JsonLine::milliseconds(std::string_view field, std::int64_t microseconds) {
-  Piece piece(*this, field);
-  if (microseconds < 0) microseconds = 0;
-  piece.add_number(microseconds / 1000);
-  const auto rest = static_cast<int>(microseconds % 1000);
-  piece.add('.');
-  piece.add(static_cast<char>('0' + rest / 100));
-  piece.add(static_cast<char>('0' + rest / 10 % 10));
-  piece.add(static_cast<char>('0' + rest % 10));
+JsonLine& JsonLine::milliseconds(const Name& name, std::int64_t microseconds) {
+  const std::int64_t value = std::max<std::int64_t>(microseconds, 0);
+  const auto rest = static_cast<int>(value % 1000);
+  const char decimals[] = {'.', static_cast<char>('0' + rest / 100), static_cast<char>('0' + rest / 10 % 10),
+                           static_cast<char>('0' + rest % 10)};
+  append(out_, begin(name), value / 1000, std::string_view(decimals, sizeof decimals));
   return *this;
 }
 
-JsonLine& JsonLine::flag(std::string_view field, bool value) {
-  Piece(*this, field).add(value ? std::string_view("true") : std::string_view("false"));
+JsonLine& JsonLine::flag(const Name& name, bool value) {
+  append(out_, begin(name), value ? std::string_view("true") : std::string_view("false"));
   return *this;
 }
 
-JsonLine& JsonLine::time(std::string_view field, std::int64_t wall_ms) {
-  Piece(*this, field).add('"');
+JsonLine& JsonLine::time(const Name& name, std::int64_t wall_ms) {
+  append(out_, begin(name), "\"");
   append_time(out_, wall_ms);
   out_ += '"';
   return *this;
 }
 
-JsonLine& JsonLine::texts(std::string_view field, std::span<const std::string_view> values) {
-  Piece(*this, field).add('[');
+JsonLine& JsonLine::texts(const Name& name, std::span<const std::string_view> values) {
+  append(out_, begin(name), "[");
   for (std::size_t n = 0; n < values.size(); ++n) {
     out_ += n == 0 ? "\"" : ",\"";
     append_json_text(out_, values[n]);
@@ -202,8 +184,8 @@ JsonLine& JsonLine::texts(std::string_view field, std::span<const std::string_vi
   return *this;
 }
 
-JsonLine& JsonLine::members(std::string_view field, std::span<const NamedValue> values) {
-  Piece(*this, field).add('{');
+JsonLine& JsonLine::members(const Name& name, std::span<const NamedValue> values) {
+  append(out_, begin(name), "{");
   for (std::size_t n = 0; n < values.size(); ++n) {
     out_ += n == 0 ? "\"" : ",\"";
     append_json_text(out_, values[n].name);

@@ -2,6 +2,7 @@
 // Builds one JSON object per line into a buffer that is reused: no allocation once the buffer has grown.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -25,30 +26,47 @@ class JsonLine {
   // Appends to `out`, which must outlive this.
   explicit JsonLine(std::string& out) : out_(out) { out_ += '{'; }
 
-  static constexpr std::size_t kMaxName = 64;
-  // Names are literals of ours, of at most kMaxName octets: they are not escaped.
-  JsonLine& text(std::string_view name, std::string_view value);
-  JsonLine& number(std::string_view name, std::int64_t value);
+  // A field's name with all that stands around it; names are literals of ours and are not escaped.
+  class Name {
+   public:
+    template <std::size_t kSize>
+    consteval Name(const char (&literal)[kSize]) {
+      static_assert(kSize <= kMax);
+      put(",\"");
+      put({literal, kSize - 1});
+      put("\":");
+    }
+    constexpr std::string_view text() const noexcept { return {bytes_.data(), size_}; }
+
+   private:
+    static constexpr std::size_t kMax = 36;
+    constexpr void put(std::string_view text) {
+      for (const char c : text) bytes_[size_++] = c;
+    }
+    std::array<char, kMax + 4> bytes_{};
+    std::size_t size_ = 0;
+  };
+
+  JsonLine& text(const Name& name, std::string_view value);
+  JsonLine& number(const Name& name, std::int64_t value);
   // Microseconds as milliseconds with three decimals.
-  JsonLine& milliseconds(std::string_view name, std::int64_t microseconds);
-  JsonLine& flag(std::string_view name, bool value);
+  JsonLine& milliseconds(const Name& name, std::int64_t microseconds);
+  JsonLine& flag(const Name& name, bool value);
   // Wall time as RFC 3339 in UTC with milliseconds.
-  JsonLine& time(std::string_view name, std::int64_t wall_ms);
-  JsonLine& texts(std::string_view name, std::span<const std::string_view> values);
+  JsonLine& time(const Name& name, std::int64_t wall_ms);
+  JsonLine& texts(const Name& name, std::span<const std::string_view> values);
   // An object of texts; their names are escaped.
-  JsonLine& members(std::string_view name, std::span<const NamedValue> values);
+  JsonLine& members(const Name& name, std::span<const NamedValue> values);
 
   // Ends the object and the line.
   void end() { out_ += "}\n"; }
 
  private:
-  class Piece;
+  std::string_view begin(const Name& name) noexcept;
 
   std::string& out_;
   bool first_ = true;
 };
-
-void append_number(std::string& out, std::int64_t value);
 
 // "2026-11-30T12:34:56.789Z". Formats the date once per second and thread.
 void append_time(std::string& out, std::int64_t wall_ms);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "telemetry/json_line.hpp"
+#include "weir/base/append.hpp"
 
 namespace weir::telemetry {
 namespace {
@@ -67,10 +68,7 @@ void SampledLines::add(std::string_view name, const RequestRecord& record, std::
 void SampledLines::write(Cause& cause, std::int64_t now_ms) {
   if (cause.pending == 0) return;
   std::string& text = out_.text();
-  text += cause.line;
-  text += ",\"weight\":";
-  append_number(text, static_cast<std::int64_t>(cause.pending));
-  text += "}\n";
+  append(text, cause.line, ",\"weight\":", cause.pending, "}\n");
   out_.line_done(now_ms);
   cause.pending = 0;
   ++cause.written;

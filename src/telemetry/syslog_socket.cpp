@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "telemetry/json_line.hpp"
+#include "weir/base/append.hpp"
 #include "weir/base/clock.hpp"
 
 namespace weir::telemetry {
@@ -98,12 +99,9 @@ std::optional<SyslogTarget> parse_syslog_target(std::string_view target, std::st
 
 void append_syslog_message(std::string& out, std::int64_t wall_ms, std::string_view line) {
   static const std::string origin = host_and_process();
-  out += '<';
-  append_number(out, kPriority);
-  out += ">1 ";
+  append(out, "<", kPriority, ">1 ");
   append_time(out, wall_ms);
-  out += origin;
-  out += line;
+  append(out, origin, line);
 }
 
 void SyslogSocket::close() noexcept {

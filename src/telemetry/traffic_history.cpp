@@ -5,6 +5,7 @@
 
 #include "telemetry/json_line.hpp"
 #include "telemetry/metrics.hpp"
+#include "weir/base/append.hpp"
 
 namespace weir::telemetry {
 namespace {
@@ -67,18 +68,8 @@ void TrafficHistory::append_json(std::string& out, std::uint64_t since) const {
 
 void TrafficHistory::append_point(std::string& out, std::uint64_t seq) const {
   const Point& point = points_[seq % kPoints];
-  out += '[';
-  append_number(out, static_cast<std::int64_t>(seq));
-  out += ',';
-  append_number(out, point.wall_ms);
-  for (const std::uint64_t count : {point.allowed, point.refused, point.failed}) {
-    out += ',';
-    append_number(out, static_cast<std::int64_t>(count));
-  }
-  for (std::size_t n = 0; n < layer_count_; ++n) {
-    out += ',';
-    append_number(out, static_cast<std::int64_t>(point.by_layer[n]));
-  }
+  append(out, "[", seq, ",", point.wall_ms, ",", point.allowed, ",", point.refused, ",", point.failed);
+  for (std::size_t n = 0; n < layer_count_; ++n) append(out, ",", point.by_layer[n]);
   out += ']';
 }
 

@@ -56,7 +56,8 @@ class FieldName {
   constexpr std::string_view text() const noexcept { return text_; }
   constexpr std::uint32_t hash() const noexcept { return hash_; }
 
-  friend constexpr bool operator==(const FieldName& a, const FieldName& b) noexcept {
+  // Inlined everywhere: nearly all comparisons end with the first.
+  [[gnu::always_inline]] friend constexpr bool operator==(const FieldName& a, const FieldName& b) noexcept {
     return a.hash_ == b.hash_ && iequals(a.text_, b.text_);
   }
 
