@@ -145,8 +145,8 @@ bool CounterDesk::peek(const std::shared_ptr<Found>& found) const {
 std::int64_t CounterDesk::forget(const Found& found) const {
   const limit::Charge& charge = found.charge();
   Worker& worker = *workers_.front();
-  const auto& caller = worker.stores().caller();
-  if (caller == nullptr || charge.policy->instance_scope) {
+  const auto caller = worker.stores().caller(charge.policy->scope);
+  if (caller == nullptr) {
     return static_cast<std::int64_t>(memory_.forget(charge.key));
   }
   return ask_worker(worker, forget_in(caller, std::string(charge.key))).value_or(-1);

@@ -108,7 +108,8 @@ int explain_logged(const Arguments& parsed, const pipeline::Runtime& runtime) {
   const std::string id = parsed.value("request-id", "");
   const auto request = find_logged(parsed.rest, id);
   if (request == nullptr) {
-    std::cerr << "weir: no request " << id << " in the log (it is written every second; of refused ones, only a sample under attack)\n";
+    std::cerr << "weir: no request " << id
+              << " in the log (it is written every second; of refused ones, only a sample under attack)\n";
     return kFoundWrong;
   }
   pipeline::Explanation explanation;

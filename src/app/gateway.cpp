@@ -67,7 +67,12 @@ Gateway::Gateway(QuotaShelf quotas, const config::LoadResult& loaded)
   const std::size_t workers = worker_count(*loaded.runtime);
   fleet_ = std::make_shared<store::FleetShare>(workers, loaded.runtime->store.instances);
   leases_ = make_lease_pool(loaded.runtime->store);
-  const SharedParts shared{system_clock(), memory_, budget_, clusters_, metrics_, logs_, fleet_, leases_};
+  if (const auto& parent = loaded.runtime->store.parent) {
+    all_regions_ = std::make_shared<store::FleetShare>(workers, parent->instances);
+    parent_leases_ = make_lease_pool(*parent);
+  }
+  const SharedParts shared{system_clock(), memory_, budget_, clusters_,    metrics_,
+                           logs_,          fleet_,  leases_, all_regions_, parent_leases_};
   for (std::size_t n = 0; n < workers; ++n) {
     workers_.push_back(std::make_unique<Worker>(n, shared, loaded.runtime));
   }

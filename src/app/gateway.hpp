@@ -73,6 +73,8 @@ class Gateway {
   const ServiceManager service_;
   store::MemoryStore memory_;
   std::shared_ptr<store::LeasePool> leases_;
+  std::shared_ptr<store::FleetShare> all_regions_;
+  std::shared_ptr<store::LeasePool> parent_leases_;
   std::shared_ptr<http::ConnectionBudget> budget_;
   std::shared_ptr<upstream::SharedClusters> clusters_;
   std::shared_ptr<store::FleetShare> fleet_;

@@ -16,6 +16,19 @@ namespace {
 constexpr std::array<std::string_view, 3> kCountingNames{"exact", "auto", "leased"};
 constexpr std::array<std::string_view, 3> kHealthNames{"healthy", "brief", "long"};
 
+// The parent store of all regions, if there is one.
+void append_parent(JsonObject& object, const Workers& workers) {
+  if (workers.front()->stores().parent() == nullptr) return;
+  std::int64_t connected = 0;
+  auto worst = store::StoreHealth::healthy;
+  for (const auto& worker : workers) {
+    connected += worker->stores().parent()->redis().connection_stats().ready.load() ? 1 : 0;
+    worst = std::max(worst, worker->stores().parent()->ladder().stats().health.load());
+  }
+  object.text("parent_health", kHealthNames[static_cast<std::size_t>(worst)]);
+  object.number("parent_workers_connected", connected);
+}
+
 void append_store(std::string& out, const pipeline::Runtime& runtime, const store::MemoryStore& memory,
                   const Workers& workers, const store::FleetShare& fleet) {
   JsonObject object(out);
@@ -34,6 +47,7 @@ void append_store(std::string& out, const pipeline::Runtime& runtime, const stor
     object.number("workers_connected", connected);
     object.number("breakers_open", open);
     object.number("live_instances", static_cast<std::int64_t>(fleet.heard()));
+    append_parent(object, workers);
     object.text("counting", kCountingNames[static_cast<std::size_t>(runtime.store.lease.counting)]);
   }
   object.end();
@@ -107,6 +121,7 @@ void Gateway::start_admin() {
   metrics_.add_source([this] { return lease_families(workers_, leases_.get()); });
   metrics_.add_source(
       [this] { return quota_families(*status_.facts().runtime, feed().get(), system_clock().wall_ms()); });
+  metrics_.add_source([this] { return parent_families(workers_, parent_leases_.get()); });
   metrics_.add_source([this] { return upstream_families(workers_, *clusters_); });
   metrics_.add_source(
       [this] { return override_families(status_.facts().runtime->chain, system_clock().wall_ms()); });

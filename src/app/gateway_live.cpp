@@ -35,7 +35,7 @@ void append_policy(std::string& out, const limit::Policy& policy) {
       .text("on_exceed", name_in(kOnExceed, policy.on_exceed))
       .text("brief", name_in(kFailureModes, policy.on_brief_failure))
       .text("long", name_in(kFailureModes, policy.on_long_failure))
-      .text("scope", policy.instance_scope ? "instance" : "fleet")
+      .text("scope", limit::name_of(policy.scope))
       .text("source", policy.source)
       .end();
 }

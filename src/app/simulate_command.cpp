@@ -106,7 +106,7 @@ std::vector<std::string> notes_of(const Rehearsal& rehearsal, const LogCounts& c
     notes.push_back(count_text(evicted) + " counters were evicted (store.max_keys), as in memory mode");
   for (const limit::Layer& layer : rehearsal.replay(renewed).runtime().chain.layers()) {
     const limit::Policy* const usual = layer.policies.usual();
-    if (usual != nullptr && usual->instance_scope)
+    if (usual != nullptr && usual->scope == limit::Scope::instance)
       notes.push_back("layer " + layer.name + " counts in each instance; here there was one");
   }
   return notes;

@@ -34,7 +34,9 @@ struct SharedParts {
   telemetry::Metrics& metrics;
   telemetry::LogWriters& logs;
   std::shared_ptr<store::FleetShare> fleet;
-  std::shared_ptr<store::LeasePool> leases;  // null: every request is counted exactly
+  std::shared_ptr<store::LeasePool> leases;        // null: every request is counted exactly
+  std::shared_ptr<store::FleetShare> all_regions;  // null, both: there is no parent store
+  std::shared_ptr<store::LeasePool> parent_leases;
 };
 
 class Worker {

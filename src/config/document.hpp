@@ -81,7 +81,7 @@ struct LayerSpec {
   std::optional<LocatedText> before;
   Settings settings;
   bool hashed_offset = true;
-  bool instance_scope = false;
+  Located<limit::Scope> scope;
   std::optional<Located<std::int64_t>> capacity;
   std::optional<LocatedText> time_zone;
   std::optional<LimitSpec> fallback;  // `default`, or `total` of node

@@ -123,6 +123,23 @@ LoadResult load(const std::string& weir_yaml_path, std::set<std::string>* known_
   return result;
 }
 
+namespace {
+
+bool same_server(const store::StoreOptions& old, const store::StoreOptions& now) {
+  return old.host == now.host && old.port == now.port && old.unix_path == now.unix_path &&
+         old.database == now.database && old.cluster == now.cluster;
+}
+
+bool same_parent(const store::StoreOptions* old, const store::StoreOptions* now) {
+  if (old == nullptr || now == nullptr) return old == now;
+  return same_server(*old, *now) && old->sentinels == now->sentinels &&
+         old->tls_version == now->tls_version && old->username == now->username &&
+         old->password == now->password && old->timeout == now->timeout &&
+         old->lease.max_age == now->lease.max_age && old->lease.requests == now->lease.requests;
+}
+
+}  // namespace
+
 std::vector<std::string> restart_needed(const pipeline::Runtime& in_force, const pipeline::Runtime& loaded) {
   std::vector<std::string> keys;
   const auto compare = [&](const char* key, const auto& before, const auto& after) {
@@ -138,9 +155,8 @@ std::vector<std::string> restart_needed(const pipeline::Runtime& in_force, const
   const store::StoreOptions& now = loaded.store;
   compare("store.kind", old.kind, now.kind);
   compare("store.max_keys", old.max_keys, now.max_keys);
-  const bool same_server = old.host == now.host && old.port == now.port && old.unix_path == now.unix_path &&
-                           old.database == now.database && old.cluster == now.cluster;
-  compare("store.url", same_server, true);
+  compare("store.url", same_server(old, now), true);
+  compare("store.parent", same_parent(old.parent.get(), now.parent.get()), true);
   compare("store.sentinel", old.sentinels, now.sentinels);
   compare("store.tls", old.tls_version, now.tls_version);
   compare("store.username", old.username, now.username);

@@ -93,8 +93,11 @@ void read_place(Section& section, LayerSpec& layer) {
   if (section.text("before", before.value)) layer.before = before;
   static constexpr Word<bool> offsets[] = {{"hashed", true}, {"none", false}};
   section.word("offset", layer.hashed_offset, offsets);
-  static constexpr Word<bool> scopes[] = {{"fleet", false}, {"instance", true}};
-  section.word("scope", layer.instance_scope, scopes);
+  static constexpr Word<limit::Scope> scopes[] = {
+      {"fleet", limit::Scope::fleet}, {"instance", limit::Scope::instance}, {"global", limit::Scope::global}};
+  layer.scope.at = section.at("scope");
+  layer.scope.path = section.path_of("scope");
+  section.word("scope", layer.scope.value, scopes);
   Located<std::int64_t> capacity{0, section.at("capacity"), section.path_of("capacity")};
   if (section.count("capacity", capacity.value, {1, kMaxExact})) layer.capacity = capacity;
   LocatedText zone{"", section.at("time_zone"), section.path_of("time_zone")};

@@ -13,7 +13,6 @@ namespace {
 using store::StoreKind;
 using store::StoreOptions;
 
-constexpr std::string_view kNone[] = {"none"};
 constexpr std::string_view kUrlForm =
     "is not a store URL; write redis://host:port/0, rediss://host:port/0 (TLS) or unix:///path/to/socket";
 
@@ -170,6 +169,36 @@ void read_leases(Section& section, store::LeaseOptions& lease) {
   terms.finish();
 }
 
+// The store of all regions. Its leases are long, since it is far away, and its calls may be slow.
+void read_parent(Section& section, const std::string& weir_file, StoreOptions& store) {
+  const Node* const node = section.find("parent");
+  if (node == nullptr || (node->kind == Node::Kind::scalar && node->text == "none")) return;
+  Section terms(*node, section.path_of("parent"), section.context());
+  StoreOptions parent;
+  parent.kind = StoreKind::redis;
+  parent.timeout = Milliseconds{250};
+  parent.long_after = store.long_after;
+  parent.lease.counting = store::Counting::leased;
+  parent.lease.max_age = Milliseconds{10'000};
+  parent.lease.outstanding_permille = 200;
+  parent.lease.requests = 1000;
+  terms.duration("timeout", parent.timeout, {Milliseconds{1}, std::chrono::seconds(5)});
+  terms.duration("ttl", parent.lease.max_age, {Milliseconds{1000}, Milliseconds{60'000}});
+  terms.count("permits", parent.lease.requests, {40, 1'000'000});
+  parent.lease.ahead = 2 * parent.timeout;
+  if (terms.find("url") == nullptr) terms.error("url", "is missing: the store that all regions share");
+  const bool wants_tls = read_url(terms, parent);
+  terms.text("username", parent.username);
+  read_password(terms, weir_file, parent);
+  read_cluster(terms, parent);
+  read_sentinels(terms, weir_file, parent);
+  read_tls(terms, weir_file, wants_tls, parent);
+  if (parent.password.empty() && !parent.username.empty())
+    terms.error("username", "has no password; add password_file");
+  terms.finish();
+  store.parent = std::make_shared<const StoreOptions>(std::move(parent));
+}
+
 }  // namespace
 
 void parse_store(Section& root, Document& document) {
@@ -196,10 +225,10 @@ void parse_store(Section& root, Document& document) {
   if (store.password.empty() && !store.username.empty())
     section.error("username", "has no password; add password_file");
   read_leases(section, store.lease);
-  section.not_supported("parent", kNone);
+  read_parent(section, document.weir_file, store);
   if (store.kind == StoreKind::memory) {
     for (const std::string_view redis_only :
-         {"url", "username", "password", "password_file", "cluster", "sentinel"}) {
+         {"url", "username", "password", "password_file", "cluster", "sentinel", "parent"}) {
       if (section.find(redis_only) != nullptr) section.error(redis_only, "is for kind: redis");
     }
   } else if (section.find("url") == nullptr) {

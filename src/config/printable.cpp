@@ -74,6 +74,7 @@ json::object store_of(const store::StoreOptions& store) {
   out["password"] = secret(store.password);
   out["timeout"] = ms(store.timeout);
   out["instances"] = store.instances;
+  if (store.parent != nullptr) out["parent"] = store_of(*store.parent);
   out["long_after"] = std::to_string(store.long_after.count()) + "s";
   return out;
 }

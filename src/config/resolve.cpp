@@ -138,7 +138,7 @@ class Resolution {
     policy_.on_brief_failure = first(own_.brief, shared.brief).value_or(limit::FailureMode::local);
     policy_.on_long_failure = first(own_.lasting, shared.lasting).value_or(limit::FailureMode::local);
     policy_.hashed_offset = layer_.hashed_offset && !policy_.terms.calendar;
-    policy_.instance_scope = layer_.instance_scope;
+    policy_.scope = layer_.scope.value;
   }
 
   // A setting that this limit itself states and its algorithm has no use for is a misunderstanding.
@@ -203,7 +203,7 @@ std::optional<LayerSpec> caller_api_layer(const QuotaSpec& quotas) {
   if (const LayerSpec* const api = find_layer(quotas, "api")) {
     layer.settings = api->settings;
     layer.hashed_offset = api->hashed_offset;
-    layer.instance_scope = api->instance_scope;
+    layer.scope = api->scope;
     layer.time_zone = api->time_zone;
   }
   layer.name = "caller_api";

@@ -84,6 +84,11 @@ void validate_nested(const QuotaSpec& quotas, const LayerSpec& layer, Diagnostic
   }
 }
 
+void validate_scope(const Document& document, const LayerSpec& layer, Diagnostics& diagnostics) {
+  if (layer.scope.value != limit::Scope::global || document.store.parent != nullptr) return;
+  diagnostics.error(layer.scope.at, layer.scope.path, "global needs the store of all regions: store.parent");
+}
+
 void validate_priority(const QuotaSpec& quotas, const LayerSpec& layer, Diagnostics& diagnostics) {
   if (layer.priority.empty() || find_layer(quotas, "user") != nullptr) return;
   diagnostics.warning(layer.priority[0].at, layer.path + ".priority",
@@ -111,6 +116,7 @@ void validate_layers(const Document& document, Diagnostics& diagnostics) {
     validate_time_zone(layer, diagnostics);
     validate_class_names(document, layer, diagnostics);
     validate_nested(quotas, layer, diagnostics);
+    validate_scope(document, layer, diagnostics);
     validate_priority(quotas, layer, diagnostics);
   }
   layer_order(quotas, diagnostics);

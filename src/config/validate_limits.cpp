@@ -31,6 +31,15 @@ void check_behaviour(const LimitSpec& spec, const limit::Policy& policy, Diagnos
         spec.at, spec.path,
         "on_exceed: queue answers 429 in this version; the overflow queue does not exist yet");
   }
+  using limit::AlgorithmKind;
+  const AlgorithmKind algorithm = policy.terms.algorithm;
+  const bool one_by_one = algorithm == AlgorithmKind::sliding_log ||
+                          algorithm == AlgorithmKind::leaky_bucket || algorithm == AlgorithmKind::concurrency;
+  if (policy.scope == limit::Scope::global && one_by_one && policy.access == limit::Access::limited) {
+    diagnostics.error(spec.at, spec.path,
+                      "is counted permit by permit (" + std::string(limit::name_of(algorithm)) +
+                          "), which a layer of scope: global cannot: its permits are taken beforehand");
+  }
 }
 
 void check_capacity(const LayerSpec& layer, const LimitSpec& spec, const limit::Policy& policy,

@@ -40,6 +40,11 @@ const Algorithm* algorithm(std::string_view name) noexcept {
   return nullptr;
 }
 
+std::string_view name_of(Scope scope) noexcept {
+  constexpr std::string_view names[] = {"fleet", "instance", "global"};
+  return names[static_cast<std::size_t>(scope)];
+}
+
 std::string_view name_of(AlgorithmKind kind) noexcept {
   return row(kind).algorithm->name;
 }

@@ -216,7 +216,7 @@ std::optional<LeasePool::Taken> LeasePool::take(const Hash128& id, const Charge&
   taken.verdict.reset_ms = std::max<std::int64_t>(1, entry->reset_at_ms - now_ms);
   taken.low = entry->batch[1].charged_at_ms == 0 && !entry->calling(now_ms) &&
               now_ms >= entry->denied_until_ms &&
-              left <= low_mark(entry->rate.at(now_ms), entry->last_granted);
+              left <= low_mark(options_, entry->rate.at(now_ms), entry->last_granted);
   return taken;
 }
 
@@ -234,6 +234,17 @@ void LeasePool::give_back(const Hash128& id, const Taken& taken, std::int64_t co
   if (entry->used.at_ms != taken.charged_at_ms || entry->used.count < cost) return lapse(cost);
   entry->used.count -= cost;
   leave_unused(*entry, {cost, taken.charged_at_ms});
+}
+
+void LeasePool::put_back(const Hash128& id, std::int64_t cost, std::int64_t now_ms) {
+  Group& group = group_of(id);
+  const std::lock_guard lock(group.mutex);
+  Entry* const entry = find(group, id);
+  if (entry != nullptr) refresh(*entry, now_ms);
+  Batch* const batch = entry == nullptr ? nullptr : &entry->batch[0];
+  if (batch == nullptr || batch->charged_at_ms == 0 || batch->used < cost) return lapse(cost);
+  batch->permits += cost;
+  batch->used -= cost;
 }
 
 bool LeasePool::plan(const Hash128& id, const Charge& charge, std::int64_t now_ms, Lease& lease) {

@@ -70,6 +70,10 @@ class LeasePool {
   // Undoes a take. Permits whose lease is over meanwhile lapse.
   void give_back(const Hash128& id, const Taken& taken, std::int64_t cost);
 
+  // Gives permits back that were taken and not used after all, without knowing out of which lease: to the one
+  // that is spent now, if as many were taken out of it. Else they lapse.
+  void put_back(const Hash128& id, std::int64_t cost, std::int64_t now_ms);
+
   // Fills in what to ask the store for beside a request; false: nothing, because the key is cold or another
   // call for it is under way. After true, book() must follow.
   bool plan(const Hash128& id, const limit::Charge& charge, std::int64_t now_ms, limit::Lease& lease);

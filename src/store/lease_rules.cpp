@@ -11,9 +11,8 @@ using limit::Terms;
 
 namespace {
 
-constexpr double kHotRate = 8;    // permits per second; a lease of a second then holds that many
-constexpr double kWarmRate = 3;   // the same for `leased`
-constexpr double kPerLease = 40;  // requests that one lease should serve
+constexpr double kHotRate = 8;   // permits per second; a lease of a second then holds that many
+constexpr double kWarmRate = 3;  // the same for `leased`
 constexpr double kShareOfRest = 0.8;
 constexpr double kNearTheEnd = 0.35;    // of what is expected until the end, when little is left
 constexpr double kNearTheGround = 0.8;  // buckets, which have no end: of what is expected in one life
@@ -75,7 +74,8 @@ limit::Lease lease_to_ask(const Terms& terms, const LeaseOptions& options, const
   const double per_ms = demand.rate / 1000;
   const auto life = static_cast<double>(lease_life_ms(terms, options));
   const double left = demand.left_ms == kForever ? life : static_cast<double>(demand.left_ms);
-  const double horizon = std::min({std::max<double>(kShortestMs, kPerLease / per_ms), life, left});
+  const double serves = static_cast<double>(options.requests) / per_ms;
+  const double horizon = std::min({std::max<double>(kShortestMs, serves), life, left});
   std::int64_t more = up(per_ms * horizon);
   const double little = is_bucket(terms) ? kNearTheGround : kNearTheEnd;
   std::int64_t least = std::min(kSmallLease, up(little * per_ms * left));
@@ -105,8 +105,8 @@ std::int64_t gathering_ms(const Terms& terms, double rate, std::int64_t left_ms)
   return static_cast<std::int64_t>(std::min(wait, std::max(kShortest, 0.6 * static_cast<double>(left_ms))));
 }
 
-std::int64_t low_mark(double rate, std::int64_t last_granted) noexcept {
-  return std::min(up(rate / 100), last_granted / 4);
+std::int64_t low_mark(const LeaseOptions& options, double rate, std::int64_t last_granted) noexcept {
+  return std::min(up(rate * static_cast<double>(options.ahead.count()) / 1000), last_granted / 4);
 }
 
 }  // namespace weir::store

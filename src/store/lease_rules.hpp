@@ -45,8 +45,8 @@ struct Demand {
 bool is_hot(const LeaseOptions& options, double rate) noexcept;
 
 // How many permits to take beyond a request's own. `more` 0: none, the key is counted exactly. By quota.md
-// C.4: a lease lasts for about 40 requests, 100 ms at least and max_age at most, and takes of what remains no
-// more than this process's share of the fleet's traffic.
+// C.4: a lease lasts for about 40 requests (options.requests), 100 ms at least and max_age at most, and takes
+// of what remains no more than this process's share of the fleet's traffic.
 limit::Lease lease_to_ask(const limit::Terms& terms, const LeaseOptions& options,
                           const Demand& demand) noexcept;
 
@@ -57,6 +57,6 @@ limit::Lease lease_to_ask(const limit::Terms& terms, const LeaseOptions& options
 std::int64_t gathering_ms(const limit::Terms& terms, double rate, std::int64_t left_ms) noexcept;
 
 // From how many left permits on the next lease is fetched.
-std::int64_t low_mark(double rate, std::int64_t last_granted) noexcept;
+std::int64_t low_mark(const LeaseOptions& options, double rate, std::int64_t last_granted) noexcept;
 
 }  // namespace weir::store

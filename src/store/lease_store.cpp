@@ -180,6 +180,26 @@ bool LeaseStore::take_all(ChargeSet& set, const Looks& looks, std::int64_t now_m
   return true;
 }
 
+void LeaseStore::put_back(ChargeSet& set) {
+  const std::int64_t now_ms = clock_.monotonic_ms();
+  for (Charge& charge : set.charges()) {
+    if (!charge.charged) continue;
+    const std::int64_t cost = charge.request.cost;
+    if (charge.answered == Answered::store) {
+      pool_.put_back(pool_.id_of(charge.key), cost, now_ms);
+    } else {
+      ChargeSet one;
+      one.charge[0] = charge;
+      one.size = 1;
+      one.store_now_ms = charge.request.now_ms;
+      below_.settle(one, -cost);
+    }
+    charge.charged = false;
+    charge.verdict.remaining =
+        std::min(charge.verdict.remaining + cost, limit::capacity_of(charge.policy->terms));
+  }
+}
+
 void LeaseStore::gather(ChargeSet& set, Part& part) {
   const std::int64_t now_ms = clock_.monotonic_ms();
   part.sent_ms = now_ms;

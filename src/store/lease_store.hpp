@@ -62,6 +62,10 @@ class LeaseStore final : public limit::CounterStore {
   void release(const limit::ChargeSet& set) override;
   void renew(const limit::ChargeSet& set) override;
 
+  // Undoes what decide_now() charged: to the permits at hand, or, where the store below answered by itself,
+  // there. The set's charges read as not charged afterwards.
+  void put_back(limit::ChargeSet& set);
+
   // Gives back what leases that are over left unused. Called by a timer while there are any.
   void sweep();
   // From here on every request is counted exactly, and all permits of the pool go back. On the worker's

@@ -2,8 +2,9 @@
 #include "store/scope_store.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
+
+#include "store/chain_part.hpp"
 
 namespace weir::store {
 
@@ -13,61 +14,26 @@ using limit::ChargeSet;
 
 namespace {
 
-// A part of a set: the charges alone, their keys stay in the whole.
-struct Part {
-  ChargeSet set;
-  std::array<std::uint8_t, limit::kMaxLayers> origin;
-
-  void add(const Charge& charge, std::size_t from) {
-    origin[set.size] = static_cast<std::uint8_t>(from);
-    set.charge[set.size++] = charge;
-  }
-  void copy_answers(ChargeSet& whole) const {
-    for (std::size_t n = 0; n < set.size; ++n) whole.charge[origin[n]] = set.charge[n];
-  }
-  // Where in the whole chain this part refuses first; kMaxLayers: nowhere.
-  std::size_t first_refusal() const {
-    for (std::size_t n = 0; n < set.size; ++n) {
-      const Charge& charge = set.charge[n];
-      const bool enforces = charge.enforcement == limit::Enforcement::enforce;
-      if (enforces && !charge.verdict.within_limit) return origin[n];
-    }
-    return limit::kMaxLayers;
-  }
-};
-
 bool is_instance(const Charge& charge) {
-  return charge.policy->instance_scope;
+  return charge.policy->scope == limit::Scope::instance;
 }
 
 std::size_t instance_layers(const ChargeSet& set) {
   return static_cast<std::size_t>(std::ranges::count_if(set.charges(), is_instance));
 }
 
-std::int64_t capacity(const limit::Terms& terms) {
-  return std::max(terms.limit, terms.burst);
-}
-
-// What a fleet layer reads as when it was not asked.
-void leave_unasked(Charge& charge) {
-  const limit::Terms& terms = charge.policy->terms;
-  charge.charged = false;
-  charge.answered = limit::Answered::store;
-  charge.verdict = {.within_limit = true, .limit = terms.limit, .remaining = capacity(terms)};
-}
-
 }  // namespace
 
 struct ScopeStore::Halves {
-  Part instance;
-  Part fleet;
+  ChainPart instance;
+  ChainPart fleet;
 
   void split(const ChargeSet& whole) {
     instance.set.clear();
     fleet.set.clear();
     instance.set.accounting = fleet.set.accounting = whole.accounting;
     for (std::size_t n = 0; n < whole.size; ++n) {
-      Part& part = is_instance(whole.charge[n]) ? instance : fleet;
+      ChainPart& part = is_instance(whole.charge[n]) ? instance : fleet;
       part.add(whole.charge[n], n);
     }
     // Settling refers to the moment of the charge by the clock of the store that made it.
@@ -118,8 +84,8 @@ boost::asio::awaitable<void> ScopeStore::decide(ChargeSet& set) {
     co_return co_await only.decide(set);
   }
   const Borrowed halves(spare_, set);
-  Part& instance = halves->instance;
-  Part& fleet = halves->fleet;
+  ChainPart& instance = halves->instance;
+  ChainPart& fleet = halves->fleet;
   memory_.decide_now(instance.set);
   const std::size_t refused = instance.first_refusal();
   const bool relaxed = set.accounting == Accounting::relaxed;
@@ -132,7 +98,7 @@ boost::asio::awaitable<void> ScopeStore::decide(ChargeSet& set) {
     fleet.set.size = asked;
     if (asked > 0 && !fleet_.decide_now(fleet.set)) co_await fleet_.decide(fleet.set);
     fleet.set.size = all;
-    for (std::size_t n = asked; n < all; ++n) leave_unasked(fleet.set.charge[n]);
+    fleet.leave_unasked(asked);
   } else if (!fleet_.decide_now(fleet.set)) {
     co_await fleet_.decide(fleet.set);
   }

@@ -177,7 +177,7 @@ TEST(Settings, ReachThePolicy) {
   EXPECT_EQ(policy.warn_at, 8);
   EXPECT_EQ(policy.on_exceed, limit::OnExceed::delay);
   EXPECT_EQ(policy.max_delay_ms, 3000);
-  EXPECT_TRUE(policy.instance_scope);
+  EXPECT_EQ(policy.scope, limit::Scope::instance);
   EXPECT_EQ(policy.on_brief_failure, limit::FailureMode::allow);
   EXPECT_EQ(policy.on_long_failure, limit::FailureMode::deny);
   EXPECT_FALSE(policy.hashed_offset);

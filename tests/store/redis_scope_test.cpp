@@ -20,7 +20,7 @@ class ScopeTest : public ::testing::Test {
 
   static limit::Policy instance(std::int64_t limit, AlgorithmKind kind = AlgorithmKind::token_bucket) {
     limit::Policy policy = policy_of(kind, limit);
-    policy.instance_scope = true;
+    policy.scope = limit::Scope::instance;
     return policy;
   }
   void decide(ChargeSet& set) {

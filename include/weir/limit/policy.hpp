@@ -54,6 +54,14 @@ enum class FailureMode : std::uint8_t {
 // Calendar windows (`day`, `month`): which, and in which time zone.
 enum class CalendarUnit : std::uint8_t { none, day, month };
 
+// Where a layer is counted.
+enum class Scope : std::uint8_t {
+  fleet,     // in the store that all instances of the region share
+  instance,  // in each process by itself, never in a shared store
+  global,    // in the parent store that all regions share
+};
+std::string_view name_of(Scope scope) noexcept;
+
 struct Policy {
   std::string layer;   // name of its layer: metrics label, RateLimit-Policy name, log field
   std::string source;  // where it was written, "quotas.yaml:12:9", for explain
@@ -69,7 +77,7 @@ struct Policy {
   CalendarUnit calendar = CalendarUnit::none;
   std::string time_zone;      // IANA name; calendar windows only
   bool hashed_offset = true;  // fixed_window, sliding_counter: false = windows start at the epoch's multiples
-  bool instance_scope = false;  // counts per process, never in the shared store
+  Scope scope = Scope::fleet;
 };
 
 std::string_view name_of(AlgorithmKind kind) noexcept;

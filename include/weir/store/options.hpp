@@ -29,6 +29,8 @@ struct LeaseOptions {
       1000};                               // no permit is used later than this after it was taken; 50 .. 1000
   std::int64_t outstanding_permille = 50;  // of a sliding_window, at most so much per lease
   std::size_t max_keys = 32768;            // keys whose rate, leases and denials are known
+  std::int64_t requests = 40;              // that one lease should serve
+  std::chrono::milliseconds ahead{10};     // the next lease is fetched when this one lasts no longer
 };
 
 struct StoreAddress {
@@ -57,6 +59,7 @@ struct StoreOptions {
   std::size_t instances = 1;              // live gateways, for the local share of a limit while Redis is down
   std::chrono::seconds long_after{60};    // a brief failure becomes a long one
   LeaseOptions lease;
+  std::shared_ptr<const StoreOptions> parent;  // of the layers that all regions share; null: there are none
 };
 
 }  // namespace weir::store

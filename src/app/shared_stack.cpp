@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/shared_stack.hpp"
+
+namespace weir::app {
+
+SharedStack::SharedStack(boost::asio::io_context& io, const Parts& parts) {
+  if (parts.worker == 0) check_ = std::make_shared<store::StoreCheck>();
+  caller_ = store::make_caller(io.get_executor(), parts.store, check_);
+  redis_ = std::make_unique<store::RedisStore>(caller_, parts.store.timeout);
+  if (parts.worker == 0) {
+    store::FleetBeatOptions beat;
+    beat.node = parts.node;
+    beat_ = std::make_shared<store::FleetBeat>(caller_, parts.fleet, parts.clock, std::move(beat));
+    beat_->start();
+  }
+  store::LadderStore::Options ladder;
+  ladder.long_after = parts.store.long_after;
+  ladder_ = std::make_unique<store::LadderStore>(
+      ladder, store::LadderStore::Parts{*redis_, parts.memory, parts.clock, parts.fleet,
+                                        parts.fleet.uses(parts.worker), io.get_executor(),
+                                        caller_->sharded() ? caller_.get() : nullptr});
+  limit::CounterStore* below = ladder_.get();
+  if (caller_->sharded()) {
+    slots_ = std::make_unique<store::SlotStore>(*below, io.get_executor());
+    below = slots_.get();
+  }
+  if (parts.leases == nullptr) return;
+  leases_ = std::make_unique<store::LeaseStore>(io.get_executor(), *parts.leases, *below, parts.clock);
+}
+
+limit::CounterStore& SharedStack::top() noexcept {
+  if (leases_ != nullptr) return *leases_;
+  if (slots_ != nullptr) return *slots_;
+  return *ladder_;
+}
+
+void SharedStack::leave_fleet() {
+  if (leases_) leases_->drain();
+  if (beat_) beat_->leave();
+}
+
+void SharedStack::close() {
+  if (beat_) beat_->stop();
+  if (leases_) leases_->close();
+  caller_->close();
+}
+
+}  // namespace weir::app

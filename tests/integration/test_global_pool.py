@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One limit over two regions (`scope: global`): each region has a Redis of its own, and both lease from a parent.
+Never over the limit in sum; spent on through a cut; a dead region's lease is there again when its time is over."""
+import threading
+import time
+
+from support.case import GatewayCase, who
+from support.weir_process import run
+
+
+class Stream(threading.Thread):
+    """Requests over one connection of `weir`, until stopped; counts what was let through, by time."""
+
+    def __init__(self, weir, per_second, user="u"):
+        super().__init__(daemon=True)
+        self.weir, self.gap, self.user, self.allowed, self.statuses = weir, 1 / per_second, user, [], set()
+        self.stopped = threading.Event()
+        self.start()
+
+    def run(self):
+        due = time.monotonic()
+        with self.weir.client.connect() as link:
+            while not self.stopped.is_set():
+                due = max(due + self.gap, time.monotonic() - 0.2)
+                time.sleep(max(0, due - time.monotonic()))
+                try:
+                    status = link.request("GET", "/", who("c", self.user)).status
+                except Exception:
+                    return  # the gateway was killed
+                self.statuses.add(status)
+                if status == 200:
+                    self.allowed.append(time.monotonic())
+
+
+class Regions(GatewayCase):
+    def setUp(self):
+        self.backend = self.upstream()
+        self.parent = self.redis()
+
+    def region(self, limit, parent=None, gateways=1, **more):
+        """A Redis of its own, and gateways on it."""
+        own = self.redis()
+        store = {"kind": "redis", "url": own.url, "timeout": "3s", "counting": "auto",
+                 "parent": {"url": (parent or self.parent).url, "timeout": "2s", "ttl": "2s", "permits": 200, **more}}
+        weirs = [self.weir(self.backend, limit, settings={"store": store}) for _ in range(gateways)]
+        for weir in weirs:
+            weir.wait_store()
+            self.eventually(lambda: weir.status()["store"]["parent_workers_connected"] == 2, 10, "the parent")
+        return own, weirs
+
+    def drive(self, weirs, per_second, seconds, user="u"):
+        streams = [Stream(weir, per_second, user) for weir in weirs]
+        time.sleep(seconds)
+        return self.end(streams)
+
+    @staticmethod
+    def end(streams):
+        for stream in streams:
+            stream.stopped.set()
+        for stream in streams:
+            stream.join(15)
+        return streams
+
+    def test_the_sum_is_exact_and_few_requests_ask_the_parent(self):
+        limit = {"caller": {"default": 600, "window": "1h", "algorithm": "fixed_window", "scope": "global"},
+                 "user": {"default": 100000, "window": "1h"}}
+        (_, first), (_, second) = self.region(limit), self.region(limit)
+        streams = self.drive(first + second, 150, 4)
+        self.eventually(lambda: self.drive(first + second, 60, 1)[0].statuses == {429}, 20, "the limit is used up")
+        total = sum(weir.metrics().value("weir_requests_total", outcome="allowed") for weir in first + second)
+        self.assertEqual(total, 600, "neither over nor under")
+        self.assertEqual(set().union(*(stream.statuses for stream in streams)) - {200, 429}, set())
+        calls = self.parent.calls_of("evalsha") + self.parent.calls_of("eval")
+        asked = sum(weir.metrics().value("weir_requests_total") for weir in first + second)
+        self.assertLess(calls, asked / 3, "heartbeats among them")
+        # Where each layer is counted is said, and done.
+        self.assertTrue(any("c=c" in key for key in self.parent.keys()))
+        scopes = {layer["layer"]: layer["default"]["scope"] for layer in first[0].admin.get("/live").json()["chain"]}
+        self.assertEqual(scopes, {"caller": "global", "user": "fleet"})
+
+    def test_who_is_over_in_its_region_drains_no_other(self):
+        limit = {"caller": {"default": 100000, "window": "1h", "algorithm": "fixed_window", "scope": "global"},
+                 "user": {"default": 20, "window": "1h", "algorithm": "fixed_window"}}
+        _, weirs = self.region(limit)
+        self.drive(weirs, 150, 2)
+        self.assertEqual(weirs[0].stop(), 0)  # gives back what it holds
+        used = [int(self.parent.call("GET", key).split(b":")[1]) for key in self.parent.keys() if "c=c" in key]
+        self.assertEqual(used, [20], "only what passed is charged")
+
+    def test_a_cut_is_bridged_and_what_was_used_is_reported(self):
+        limit = {"caller": {"default": 100000, "window": "1h", "algorithm": "fixed_window", "scope": "global"},
+                 "user": {"default": 100000, "window": "1h"}}
+        _, weirs = self.region(limit, ttl="10s", permits=2000)
+        streams = [Stream(weirs[0], 100)]
+        self.eventually(lambda: weirs[0].metrics().value("weir_parent_permits_held") > 100, 15, "a lease")
+        self.parent.pause()
+        before, ladder = len(streams[0].allowed), weirs[0].metrics().value("weir_store_local_verdicts_total")
+        time.sleep(1.5)
+        through = len(streams[0].allowed) - before
+        self.assertGreater(through, 30, "it went on")
+        self.assertEqual(weirs[0].metrics().value("weir_store_local_verdicts_total"), ladder)
+        self.parent.resume()
+        self.end(streams)
+        self.assertEqual(streams[0].statuses, {200})
+        self.assertEqual(weirs[0].stop(), 0)
+        allowed = len(streams[0].allowed)
+        used = [int(self.parent.call("GET", key).split(b":")[1]) for key in self.parent.keys() if "c=c" in key]
+        self.assertEqual(len(used), 1)
+        # A drain gives back what is held; a call that was broken off by the pause may have lost its lease.
+        self.assertGreaterEqual(used[0], allowed - 5)
+
+    def test_a_dead_regions_lease_returns(self):
+        """A bucket: what a region holds when it dies keeps the bucket below its burst until the lease is over."""
+        limit = {"caller": {"default": 60000, "window": "1h", "burst": 400, "algorithm": "token_bucket",
+                            "scope": "global"}}
+        (own, dying), (_, living) = self.region(limit, ttl="5s"), self.region(limit, ttl="5s")
+        began = time.monotonic()
+        streams = [Stream(dying[0], 60)]
+        self.eventually(lambda: dying[0].metrics().value("weir_parent_permits_held") >= 20, 15, "a lease")
+        dying[0].kill()
+        own.kill()
+        self.end(streams)
+        spent = len(streams[0].allowed)
+        state = lambda: next(self.parent.call("GET", key).decode() for key in self.parent.keys() if "c=c" in key).split(":")
+        lent = sum(int(part) for part in state()[3:5])
+        self.assertGreaterEqual(lent, 20, state())
+        remaining = lambda: living[0].client.get("/", who("c", "u")).number("X-RateLimit-Remaining")
+        self.assertLessEqual(remaining(), 400 - lent, "what is lent may still be spent over there")
+        # It lasts for one ttl, or two: leases are told apart by the ttl in which they were taken.
+        time.sleep(10.5)
+        self.assertGreaterEqual(remaining(), 398, "all of the burst is there again")
+        self.assertEqual(len(state()), 3, f"{state()}: nothing is lent any more")
+        streams = self.drive(living, 200, 4)
+        total = spent + living[0].metrics().value("weir_requests_total", outcome="allowed")
+        most = 400 + (time.monotonic() - began) * 60000 / 3600
+        self.assertLessEqual(total, most + 1)
+        self.assertEqual(streams[0].statuses - {200, 429}, set())
+
+
+class Wrong(GatewayCase):
+    def test_what_cannot_be_global_is_said(self):
+        weir = self.weir(self.upstream(), {"caller": {"default": 5}})
+        weir.write_limit({"caller": {"default": 5, "scope": "global"}})
+        found = run("check", "-c", str(weir.folder.main)).stdout
+        self.assertIn("limit.caller.scope: global needs the store of all regions: store.parent", found)
+        weir.settings["store"] = {"kind": "redis", "url": "redis://127.0.0.1:1", "parent": {"url": "redis://127.0.0.1:2"}}
+        weir.folder.write(weir.folder.main, weir.settings)
+        weir.write_limit({"caller": {"default": 5, "scope": "global", "algorithm": "sliding_log"}})
+        found = run("check", "-c", str(weir.folder.main)).stdout
+        self.assertIn("is counted permit by permit (sliding_log)", found)
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()
