@@ -17,6 +17,7 @@ from support.upstream import Answer
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Series that this storm cannot have, and why.
 ABSENT = {
+    "weir_parent_state": "there is one region",
     "weir_store_split_permits_total": "there is one Redis, no cluster",
     "weir_store_wasted_permits_total": "there is one Redis, no cluster",
 }

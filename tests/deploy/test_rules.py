@@ -42,6 +42,7 @@ CASES = {
                            'weir_layer_fill_ratio_bucket{job="weir",layer="node",le="+Inf"}': "0+10x300"}, 1200),
     "WeirStoreUnreachable": ({f"weir_store_state{{{I}}}": "0x60 1x240"}, 330),
     "WeirStoreDown": ({f"weir_store_state{{{I}}}": "1x60 2x240"}, 310),
+    "WeirParentUnreachable": ({f"weir_parent_state{{{I}}}": "0x60 1x240"}, 375),
     "WeirStoreErrors": ({f'weir_store_errors_total{{{I},kind="timeout"}}': "0x60 0+2x240"}, 480),
     "WeirStoreSelfTest": ({f'weir_store_self_test{{{I},finding="f"}}': "0x60 1x240"}, 375),
     "WeirStoreSlow": (histogram("weir_store_call_duration_seconds", 'instance="a",', (1, 1, 9, 0)), 1200),
