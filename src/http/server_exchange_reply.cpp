@@ -75,7 +75,10 @@ void ServerExchange::start_response(int status, std::string_view reason, std::st
 
 Result<bool> ServerExchange::flush_now() {
   if (writer_.pending().empty()) return true;
-  const auto taken = downstream_.stream->try_write(writer_.pending());
+  net::Stream& stream = *downstream_.stream;
+  const bool may_wait = writer_.finished() && persistence_ == Persistence::keep_alive;
+  const auto taken =
+      may_wait ? stream.try_write_soon(writer_.pending()) : stream.try_write(writer_.pending());
   if (!taken) {
     lose_client();
     return Error::client_gone;

@@ -3,6 +3,7 @@
 
 #include <boost/system/system_error.hpp>
 #include <cerrno>
+#include <cstring>
 
 namespace weir::net {
 namespace {
@@ -18,7 +19,11 @@ int make_epoll_set() {
 }  // namespace
 
 Poller::Poller(boost::asio::io_context& io, const Clock& clock)
-    : set_(io, make_epoll_set()), clock_(clock), now_ms_(clock.monotonic_ms()), wall_ms_(clock.wall_ms()) {}
+    : set_(io, make_epoll_set()),
+      clock_(clock),
+      now_ms_(clock.monotonic_ms()),
+      wall_ms_(clock.wall_ms()),
+      put_off_bytes_(std::make_unique_for_overwrite<char[]>(kPutOffBytes)) {}
 
 Result<void> Poller::add(int descriptor, Pollable& pollable) noexcept {
   epoll_event event{};
@@ -36,6 +41,36 @@ void Poller::remove(int descriptor, Pollable& pollable) noexcept {
     if (batch_[static_cast<std::size_t>(n)].data.ptr == &pollable)
       batch_[static_cast<std::size_t>(n)].data.ptr = nullptr;
   }
+  for (PutOff& each : put_off_) {
+    if (each.pollable == &pollable) each.pollable = nullptr;
+  }
+}
+
+bool Poller::put_off(Pollable& pollable, std::string_view bytes) noexcept {
+  const bool has_room = put_off_.size() < put_off_.capacity() && bytes.size() <= kPutOffBytes - put_off_used_;
+  if (batch_size_ < 2 || !has_room) return false;
+  std::memcpy(put_off_bytes_.get() + put_off_used_, bytes.data(), bytes.size());
+  put_off_.push_back(
+      {&pollable, static_cast<std::uint32_t>(put_off_used_), static_cast<std::uint32_t>(bytes.size())});
+  put_off_used_ += bytes.size();
+  return true;
+}
+
+void Poller::send_early(Pollable& pollable) noexcept {
+  for (PutOff& each : put_off_) {
+    if (each.pollable != &pollable) continue;
+    each.pollable = nullptr;
+    pollable.send_put_off({put_off_bytes_.get() + each.from, each.size});
+  }
+}
+
+void Poller::end_turn() noexcept {
+  batch_size_ = 0;
+  for (const PutOff& each : put_off_) {
+    if (each.pollable != nullptr) each.pollable->send_put_off({put_off_bytes_.get() + each.from, each.size});
+  }
+  put_off_.clear();
+  put_off_used_ = 0;
 }
 
 void Poller::start() {
@@ -68,7 +103,7 @@ void Poller::dispatch() {
     void* pollable = batch_[static_cast<std::size_t>(n)].data.ptr;
     if (pollable != nullptr) static_cast<Pollable*>(pollable)->deliver();
   }
-  batch_size_ = 0;
+  end_turn();
 }
 
 }  // namespace weir::net

@@ -9,7 +9,10 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/container/static_vector.hpp>
 #include <cstdint>
+#include <memory>
+#include <string_view>
 
 #include "weir/base/clock.hpp"
 #include "weir/base/result.hpp"
@@ -35,6 +38,8 @@ class Pollable {
   virtual void note(std::uint32_t events) noexcept = 0;
   // Then one by one: act on what was noted. May destroy any Pollable, this one included.
   virtual void deliver() = 0;
+  // At the end of the turn: bytes that were put off (Poller::put_off()).
+  virtual void send_put_off(std::string_view) noexcept {}
 };
 
 class Poller {
@@ -56,11 +61,29 @@ class Poller {
   Result<void> add(int descriptor, Pollable& pollable) noexcept;
   void remove(int descriptor, Pollable& pollable) noexcept;
 
+  // Keeps a copy of `bytes` for the end of this turn, when `pollable` gets them back to send. While several
+  // sockets are served, what they send then goes out in one sweep: a peer that sleeps is woken once for it,
+  // not once for each, and the kernel's sending code stays warm. False, and nothing kept, if this turn serves
+  // one socket only or holds enough; send at once then. At most once for each pollable and turn, unless
+  // send_early() came between.
+  bool put_off(Pollable& pollable, std::string_view bytes) noexcept;
+  // Does now what was put off for `pollable`, if anything was.
+  void send_early(Pollable& pollable) noexcept;
+
   void start();
   void stop() noexcept;
 
  private:
   static constexpr int kBatch = 128;
+  static constexpr std::size_t kPutOffBytes = 64 * 1024;
+
+  struct PutOff {
+    Pollable* pollable;
+    std::uint32_t from;
+    std::uint32_t size;
+  };
+
+  void end_turn() noexcept;
   void wait();
   void dispatch();
 
@@ -70,6 +93,9 @@ class Poller {
   std::int64_t wall_ms_;
   std::array<epoll_event, kBatch> batch_;
   int batch_size_ = 0;
+  std::unique_ptr<char[]> put_off_bytes_;
+  std::size_t put_off_used_ = 0;
+  boost::container::static_vector<PutOff, kBatch> put_off_;
 };
 
 }  // namespace weir::net

@@ -64,7 +64,36 @@ Result<std::size_t> Stream::try_read(std::span<char> into) noexcept {
 }
 
 Result<std::size_t> Stream::try_write(std::string_view bytes) noexcept {
-  if (!writable_) return std::size_t{0};
+  if (put_off_) loop_.poller().send_early(*this);
+  return may_write() ? send_now(bytes) : Result<std::size_t>(std::size_t{0});
+}
+
+Result<std::size_t> Stream::try_write_soon(std::string_view bytes) noexcept {
+  const bool short_enough = bytes.size() <= kPutOffBytes && may_write() && !put_off_;
+  if (!short_enough || !loop_.poller().put_off(*this, bytes)) return Stream::try_write(bytes);
+  put_off_ = true;
+  return bytes.size();
+}
+
+// A failure shows when the stream is next read or written.
+void Stream::send_put_off(std::string_view bytes) noexcept {
+  put_off_ = false;
+  const auto taken = send_now(bytes);
+  if (!taken) {
+    broken_ = readable_ = true;
+  } else if (*taken < bytes.size()) {
+    unsent_ = bytes.substr(*taken);
+  }
+}
+
+void Stream::send_unsent() noexcept {
+  const auto taken = send_now(unsent_);
+  if (!taken) broken_ = readable_ = true;
+  unsent_.erase(0, taken ? *taken : unsent_.size());
+  if (unsent_.empty()) std::string().swap(unsent_);
+}
+
+Result<std::size_t> Stream::send_now(std::string_view bytes) noexcept {
   ssize_t taken = 0;
   do {
     taken = send(descriptor_, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -79,6 +108,7 @@ Result<std::size_t> Stream::try_write(std::string_view bytes) noexcept {
 }
 
 void Stream::shutdown_write() noexcept {
+  if (put_off_) loop_.poller().send_early(*this);
   if (open()) ::shutdown(descriptor_, SHUT_WR);
 }
 
@@ -143,6 +173,7 @@ Result<void> Stream::drop(std::size_t bytes) noexcept {
 
 void Stream::close() noexcept {
   if (!open()) return;
+  if (put_off_) loop_.poller().send_early(*this);
   loop_.poller().remove(descriptor_, *this);
   ::close(descriptor_);
   descriptor_ = -1;
@@ -163,6 +194,7 @@ void Stream::note(std::uint32_t events) noexcept {
 }
 
 void Stream::deliver() {
+  if (!unsent_.empty() && writable_) send_unsent();
   if (!waiter_.waiting()) {
     if (observer_.call != nullptr) observer_.call(observer_.context);
     return;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "net/event_loop.hpp"
@@ -36,9 +37,13 @@ class Stream : public Pollable {
   virtual Result<std::size_t> try_read(std::span<char> into) noexcept;
   // Bytes the kernel took; fewer than given: the rest would block. The rest is what has to come next.
   virtual Result<std::size_t> try_write(std::string_view bytes) noexcept;
+  // The same for a short message after which the peer is to speak: may be put off to the end of this turn of
+  // the loop (Poller::put_off()), which counts as taken. If the kernel does not take all of it then, the rest
+  // follows by itself, before anything else; only closing the stream loses it.
+  virtual Result<std::size_t> try_write_soon(std::string_view bytes) noexcept;
   // True if try_read() may find something: bytes, the end, or an error.
   virtual bool may_read() const noexcept { return readable_; }
-  virtual bool may_write() const noexcept { return writable_; }
+  bool may_write() const noexcept { return writable_ && unsent_.empty(); }
   // Tells the peer that nothing more comes; reading goes on.
   virtual void shutdown_write() noexcept;
 
@@ -78,6 +83,12 @@ class Stream : public Pollable {
   void deliver() override;
 
  private:
+  static constexpr std::size_t kPutOffBytes = 4 * 1024;  // longer messages are sent at once
+
+  void send_put_off(std::string_view bytes) noexcept override;
+  Result<std::size_t> send_now(std::string_view bytes) noexcept;
+  void send_unsent() noexcept;
+
   EventLoop& loop_;
   Waiter waiter_;
   Observer observer_;
@@ -88,6 +99,8 @@ class Stream : public Pollable {
   bool peer_ended_ = false;
   bool broken_ = false;
   bool canceled_ = false;
+  bool put_off_ = false;  // bytes of this stream wait for the end of the turn
+  std::string unsent_;    // what the kernel did not take of them
 };
 
 // True for the error that means "wait, then try again".

@@ -44,6 +44,7 @@ class TlsStream final : public Stream {
 
   Result<std::size_t> try_read(std::span<char> into) noexcept override;
   Result<std::size_t> try_write(std::string_view bytes) noexcept override;
+  Result<std::size_t> try_write_soon(std::string_view bytes) noexcept override { return try_write(bytes); }
   bool may_read() const noexcept override { return Stream::may_read() || decrypted_; }
   void shutdown_write() noexcept override;
   bool has_unread_bytes() noexcept override;

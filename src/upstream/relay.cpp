@@ -239,7 +239,8 @@ void Relay::take_body(char* data, std::size_t size) {
 
 void Relay::write_request() {
   if (upload_stopped_ || out_sent_ >= out_.size()) return;
-  const auto taken = stream_->try_write(std::string_view(out_).substr(out_sent_));
+  const std::string_view rest = std::string_view(out_).substr(out_sent_);
+  const auto taken = upload_done_ ? stream_->try_write_soon(rest) : stream_->try_write(rest);
   if (!taken) {
     // The answer may have been sent before the upstream closed: read on, send no more.
     upload_stopped_ = true;
