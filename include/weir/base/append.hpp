@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <concepts>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -49,7 +48,7 @@ void append_texts(std::string& out, Texts... texts) {
   out.resize(before + (texts.size() + ... + 0));
   char* to = out.data() + before;
   const auto put = [&to](std::string_view text) {
-    std::memcpy(to, text.data(), text.size());
+    std::char_traits<char>::copy(to, text.data(), text.size());  // an empty text may have no address
     to += text.size();
   };
   (put(texts), ...);
