@@ -38,6 +38,7 @@ end
 def start_upstream(work, body_bytes):
     folder = pathlib.Path(work) / "upstream"
     folder.mkdir(exist_ok=True)
+    pathlib.Path(work).chmod(0o755)  # nginx reads the body as another user
     (folder / "body").write_text("x" * body_bytes)
     # A configuration word holds 4 KiB at most; a file costs the upstream more, whose CPU is not counted.
     answer = f'return 200 "{"x" * body_bytes}";' if body_bytes <= 1024 else f"root {folder}; try_files /body =404;"
@@ -63,6 +64,9 @@ def measure(proxy, script, seconds, connections):
     text, _ = load.communicate()
     used = proxy.cpu_ns() - before
     requests = int(re.search(r"(\d+) requests in", text)[1])
+    failed = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    if failed and not proxy.refuses:
+        raise RuntimeError(f"{proxy.name} answered {failed[1]} of {requests} requests with an error")
     number, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()
     p99 = float(number) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
     return used / 1000 / max(1, requests), requests / seconds, p99
@@ -141,8 +145,9 @@ def scenario(name, work, binary):
         return [proxies.weir_full("weir", port, work, binary), proxies.nginx_full("nginx", port + 1, work),
                 proxies.haproxy_full("haproxy", port + 2, work)]
     if name == "refused":
-        return [proxies.weir("weir", port, work, binary, proxies.REFUSING),
-                proxies.nginx_refused("nginx", port + 1, work), proxies.haproxy_refused("haproxy", port + 2, work)]
+        return [proxies.refusing(proxy) for proxy in (
+            proxies.weir("weir", port, work, binary, proxies.REFUSING), proxies.nginx_refused("nginx", port + 1, work),
+            proxies.haproxy_refused("haproxy", port + 2, work))]
     if name == "redis":
         def weir(at, counting):
             store = f'{{kind: redis, url: "redis://127.0.0.1:{proxies.REDIS}", timeout: 200ms, counting: {counting}}}'

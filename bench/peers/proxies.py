@@ -19,7 +19,7 @@ class Proxy:
     """One process (or one with its worker children), pinned to one CPU."""
 
     def __init__(self, name, port, work, config_name, config, command):
-        self.name, self.port, self.scheme = name, port, "http"
+        self.name, self.port, self.scheme, self.refuses = name, port, "http", False
         self.folder = pathlib.Path(work) / name
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / config_name
@@ -115,6 +115,11 @@ def certificate(work):
                     "-keyout", "site.key", "-out", "site.pem", "-days", "2", "-subj", "/CN=127.0.0.1"],
                    cwd=folder, check=True, stderr=subprocess.DEVNULL)
     (folder / "both.pem").write_text((folder / "site.pem").read_text() + (folder / "site.key").read_text())
+
+
+def refusing(proxy):
+    proxy.refuses = True
+    return proxy
 
 
 def over_tls(proxy):
