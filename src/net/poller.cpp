@@ -60,14 +60,17 @@ void Poller::send_early(Pollable& pollable) noexcept {
   for (PutOff& each : put_off_) {
     if (each.pollable != &pollable) continue;
     each.pollable = nullptr;
-    pollable.send_put_off({put_off_bytes_.get() + each.from, each.size});
+    (void)pollable.send_put_off({put_off_bytes_.get() + each.from, each.size});
   }
 }
 
-void Poller::end_turn() noexcept {
-  batch_size_ = 0;
+void Poller::end_turn() {
+  batch_size_ = 0;  // from here on nothing is put off, so the list does not grow
   for (const PutOff& each : put_off_) {
-    if (each.pollable != nullptr) each.pollable->send_put_off({put_off_bytes_.get() + each.from, each.size});
+    Pollable* const pollable = each.pollable;
+    if (pollable == nullptr) continue;
+    // Who waits for an answer learns that none will come. (It may end, and others with it: see remove().)
+    if (!pollable->send_put_off({put_off_bytes_.get() + each.from, each.size})) pollable->deliver();
   }
   put_off_.clear();
   put_off_used_ = 0;

@@ -38,8 +38,8 @@ class Pollable {
   virtual void note(std::uint32_t events) noexcept = 0;
   // Then one by one: act on what was noted. May destroy any Pollable, this one included.
   virtual void deliver() = 0;
-  // At the end of the turn: bytes that were put off (Poller::put_off()).
-  virtual void send_put_off(std::string_view) noexcept {}
+  // At the end of the turn: bytes that were put off (Poller::put_off()). False if the connection is broken.
+  virtual bool send_put_off(std::string_view) noexcept { return true; }
 };
 
 class Poller {
@@ -83,7 +83,7 @@ class Poller {
     std::uint32_t size;
   };
 
-  void end_turn() noexcept;
+  void end_turn();
   void wait();
   void dispatch();
 

@@ -75,15 +75,15 @@ Result<std::size_t> Stream::try_write_soon(std::string_view bytes) noexcept {
   return bytes.size();
 }
 
-// A failure shows when the stream is next read or written.
-void Stream::send_put_off(std::string_view bytes) noexcept {
+bool Stream::send_put_off(std::string_view bytes) noexcept {
   put_off_ = false;
   const auto taken = send_now(bytes);
   if (!taken) {
-    broken_ = readable_ = true;
-  } else if (*taken < bytes.size()) {
-    unsent_ = bytes.substr(*taken);
+    broken_ = readable_ = true;  // the failure itself shows when the stream is next read or written
+    return false;
   }
+  if (*taken < bytes.size()) unsent_ = bytes.substr(*taken);
+  return true;
 }
 
 void Stream::send_unsent() noexcept {

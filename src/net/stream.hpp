@@ -85,7 +85,7 @@ class Stream : public Pollable {
  private:
   static constexpr std::size_t kPutOffBytes = 4 * 1024;  // longer messages are sent at once
 
-  void send_put_off(std::string_view bytes) noexcept override;
+  bool send_put_off(std::string_view bytes) noexcept override;
   Result<std::size_t> send_now(std::string_view bytes) noexcept;
   void send_unsent() noexcept;
 

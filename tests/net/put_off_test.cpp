@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -124,6 +126,26 @@ TEST_F(PutOffTest, LongMessagesAreNotPutOff) {
   };
   turn(2);
   EXPECT_EQ(seen, text);
+}
+
+TEST_F(PutOffTest, WhoWaitsForAnAnswerLearnsThatTheConnectionBroke) {
+  bool woken = false;
+  boost::asio::co_spawn(
+      io_,
+      [this, &woken]() -> boost::asio::awaitable<void> {
+        Stream& stream = *sides_[1].stream;
+        // The first wake is the peer's "?": an answer to it is written, and then its peer's word awaited.
+        (void)co_await stream.wait(Interest::read, 0);
+        (void)stream.try_read(loop_.scratch());
+        say_soon(1, "lost");
+        ::shutdown(stream.descriptor(), SHUT_WR);
+        (void)co_await stream.wait(Interest::read, 0);
+        woken = stream.broken();
+      },
+      boost::asio::detached);
+  io_.poll();
+  turn(2);
+  EXPECT_TRUE(woken);
 }
 
 // The kernel takes no more than its buffer holds: the rest follows by itself, in front of what is written
