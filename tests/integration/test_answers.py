@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a client reads: the status, the fields and the body of a refusal, and the switches for each."""
 import json
+import signal
 import time
 
 from support.case import GatewayCase, who
@@ -133,6 +134,23 @@ class BodiesStillComing(GatewayCase):
                     pass
                 answer = link.read_response()
             self.assertEqual((answer.status, answer.get("Connection")), (status, "close"))
+
+    def test_a_refused_body_that_dribbles_holds_up_no_drain(self):
+        weir = self.weir(self.upstream(), ONE, settings={"limits": {"body_bytes": "100MiB"}, "timeouts": {"drain": "60s"}})
+        weir.client.get("/", who("A", "u"))
+        with weir.client.connect() as link:
+            link.send(request_bytes("POST", "/", {**who("A", "u"), "Content-Length": "50000000"}) + b"x" * 100_000)
+            answer = link.read_response()
+            self.assertEqual((answer.status, answer.get("Connection")), (429, "close"))
+            weir.process.send_signal(signal.SIGTERM)
+            began = time.monotonic()
+            while weir.process.poll() is None and time.monotonic() - began < 30:
+                try:
+                    link.send(b"x")
+                except OSError:
+                    pass
+                time.sleep(0.1)
+            self.assertLess(time.monotonic() - began, 15)
 
     def test_a_small_body_is_read_and_the_connection_kept(self):
         weir = self.weir(self.upstream(), ONE)

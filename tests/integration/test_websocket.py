@@ -97,10 +97,11 @@ class Tunnels(TunnelCase):
         self.tunnels(weir, 20)
         thread.join(20)
         self.assertEqual(got, [size])
-        # An upstream that is no longer configured keeps the tunnels it has.
-        weir.reload_settings({"upstreams": {"default": {"endpoints": [other.address]}}})
+        # An upstream that is no longer configured keeps the tunnels it has for its `drain`, then both sides are told.
+        weir.reload_settings({"upstreams": {"default": {"endpoints": [other.address], "drain": "3s"}}})
         self.assertTrue(all(socket.echoes() for socket in sockets))
-        self.assertTrue(all(socket.close() for socket in sockets))
+        self.assertTrue(all(socket.close() for socket in sockets[:10]))
+        self.assertTrue(all(socket.told_to_go() for socket in sockets[10:]), "close 1001")
         self.tunnels(weir, 0)
 
 
