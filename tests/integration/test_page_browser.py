@@ -10,6 +10,7 @@ import unittest
 
 from integration.test_simulate import line
 from support.case import GatewayCase, who
+from support.ports import free_port
 from support.weir_process import ConfigFolder, base_settings, run
 
 HOME = pathlib.Path(os.environ.get("WEIR_BROWSER") or "none")
@@ -84,6 +85,23 @@ class Browser(GatewayCase):
         seen = self.look("stale", weir)
         self.assertFalse(seen["before"])
         self.assertIn("does not answer", seen["note"])
+
+    def test_what_else_is_wrong_stands_at_the_top(self):
+        redis = self.redis()
+        weir = self.weir(self.upstream(), self.LIMIT, store=redis, patient=False, settings={
+            "upstreams": {"dead": {"endpoints": [f"127.0.0.1:{free_port()}"]}},
+            "routes": [{"path": "/dead", "upstream": "dead"}, {"path": "/**", "upstream": "default"}]})
+        self.assertEqual(self.look("troubles", weir)["shown"], [])
+        weir.client.repeat(3, "/dead", who("acme"))
+        weir.write_limit({"user": {"defualt": 7}})
+        redis.kill()
+        weir.client.repeat(20, "/", who("acme"))
+        self.eventually(lambda: weir.status()["store"]["health"] == "brief" and not weir.status()["last_reload_good"], 15)
+        seen = self.look("troubles", weir)
+        self.assertEqual((seen["trouble"], seen["cutOff"]), ([], []))
+        shown = "\n".join(seen["shown"])
+        for words in ("The shared store has not answered", "of upstream dead has answered none of 3 requests", "is rejected", "defualt"):
+            self.assertIn(words, shown)
 
     def test_it_asks_for_the_token(self):
         weir = self.weir(self.upstream(), self.LIMIT, files={"token": "s3cret-token"}, settings={"admin": {"token_file": "token"}})

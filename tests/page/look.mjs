@@ -168,8 +168,17 @@ async function report() {
   return views;
 }
 
+// What needs attention beside refusals.
+async function troubles() {
+  const trouble = [];
+  const page = await open(400, "dark", trouble);
+  await loaded(page);
+  await page.screenshot(shot("troubles-400"));
+  return { trouble, cutOff: await cutOff(page), shown: await texts(page, "#troubles:not([hidden]) li") };
+}
+
 try {
-  console.log(JSON.stringify(await { looks, report, reset, stale, token, walk }[step]()));
+  console.log(JSON.stringify(await { looks, report, reset, stale, token, troubles, walk }[step]()));
 } finally {
   await browser.close();
 }

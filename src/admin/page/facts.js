@@ -27,7 +27,7 @@ function showStore(live) {
   const store = live.status.store || {};
   pill(id("store-state"), store.health || store.kind || "");
   const ladder = live.ladder || {};
-  const trouble = Object.entries(ladder).filter(([, value]) => value !== 0);
+  const trouble = Object.entries(ladder).filter(([name, value]) => value !== 0 && !(name in store));
   facts(id("store"), [...entries(store, ["health"]), ...entries(Object.fromEntries(trouble), [])]);
 }
 

@@ -15,7 +15,7 @@ export function rate(value) {
   return value < 0.05 ? "<0.1" : tenth.format(value);
 }
 
-export const percent = (part, all) => (all > 0 ? (part / all < 0.005 && part > 0 ? "<1" : whole.format((100 * part) / all)) : "0") + " %";
+export const percent = (part, all) => (all > 0 ? (part / all < 0.005 && part > 0 ? "<1" : whole.format((100 * part) / all)) : "0") + "\u00a0%";
 
 // Number and unit stay on one line.
 export function duration(ms) {

@@ -59,7 +59,7 @@ function detail(layer) {
   if (policy.burst > 0 && policy.burst !== policy.limit) parts.push(`burst ${count(policy.burst)}`);
   if (policy.on_exceed !== "reject") parts.push(`on exceed ${policy.on_exceed}`);
   if (policy.scope === "instance") parts.push("this instance only");
-  if (layer.priority > 0) parts.push(`first for ${layer.priority} APIs`);
+  if (layer.priority > 0) parts.push(`first for ${layer.priority} API${layer.priority === 1 ? "" : "s"}`);
   if (policy.brief !== "local" || policy.long !== "local") parts.push(`store down: ${policy.brief}, then ${policy.long}`);
   return parts.join(" · ");
 }

@@ -7,6 +7,7 @@ import { showFacts, showTop } from "./facts.js";
 import { duration, say, time } from "./format.js";
 import { showChain, showHeadline } from "./headline.js";
 import { Rankings } from "./rankings.js";
+import { showTroubles } from "./troubles.js";
 
 const every = 2000;
 const staleAfter = 7000;
@@ -31,6 +32,7 @@ function take(live) {
 function show(live) {
   showTop(live);
   showHeadline(page, live);
+  showTroubles(live);
   chart.update(page.points, page.layers);
   showChain(page, live);
   rankings.update(page, live.top);
