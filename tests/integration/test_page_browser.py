@@ -100,7 +100,7 @@ class Browser(GatewayCase):
         seen = self.look("troubles", weir)
         self.assertEqual((seen["trouble"], seen["cutOff"]), ([], []))
         shown = "\n".join(seen["shown"])
-        for words in ("The shared store has not answered", "of upstream dead has answered none of 3 requests", "is rejected", "defualt"):
+        for words in ("The shared store has not answered", "of upstream dead has answered none of 3 requests", "is rejected", "limit.user: has no default"):
             self.assertIn(words, shown)
 
     def test_it_asks_for_the_token(self):
