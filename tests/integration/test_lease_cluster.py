@@ -4,7 +4,7 @@ import threading
 import time
 
 from support.case import GatewayCase, who
-from support.fleet_load import allowed, drive
+from support.fleet_load import allowed, drive, kept_up
 from support.redis_groups import RedisCluster
 
 
@@ -57,6 +57,8 @@ class HotKeyOfACluster(GatewayCase):
         alone = total("weir_store_local_verdicts_total")
         passed = len(allowed(answers))
         self.assertLessEqual(passed, self.LIMIT + alone)
+        if not kept_up(answers[:len(answers) // 6]):  # those before the step
+            self.skipTest("the machine does not keep up with the load")
         lapsed = total("weir_lease_permits_lapsed_total")
         self.assertGreaterEqual(passed, min(self.LIMIT, len(answers)) - lapsed - 100, "one lease of each may be lost")
         self.assertGreater(total("weir_lease_requests_total", decided="at_hand"), passed / 4)

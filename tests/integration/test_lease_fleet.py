@@ -5,7 +5,7 @@ import time
 from typing import NamedTuple
 
 from support.case import GatewayCase, who
-from support.fleet_load import an_end_of, allowed, drive, fixed_windows, most_beyond_a_bucket, most_in_a_window
+from support.fleet_load import an_end_of, allowed, drive, fixed_windows, kept_up, most_beyond_a_bucket, most_in_a_window
 from support.upstream import Answer
 
 LEASED = ("fixed_window", "sliding_window", "sliding_counter", "token_bucket", "gcra")
@@ -21,6 +21,11 @@ class FleetCase(GatewayCase):
             weir.wait_store()
         return weirs
 
+    def only_if_kept_up(self, answers):
+        """What follows is how much passes, not how little: that takes a machine with time for it."""
+        if not kept_up(answers):
+            self.skipTest("the machine does not keep up with the load")
+
     @staticmethod
     def drive(weirs, rates, seconds, **more):
         return drive([weir.client.address for weir in weirs], rates, seconds, **more)
@@ -29,7 +34,7 @@ class FleetCase(GatewayCase):
 class Overload(NamedTuple):
     answers: dict  # {algorithm: answers}
     calls: float   # of the store, per request
-    calm: bool     # the machine had time for it: else leases end unused while processes wait for a processor
+    calm: bool     # the machine kept up: else leases end unused while processes wait for a core
     an_end: float  # of a window of fixed_window
 
 
@@ -56,23 +61,23 @@ class HotKeys(FleetCase):
         calls = self.calls(weirs) - before[0]
         for algorithm, each in answers.items():
             self.assertEqual({answer.status for answer in each}, {200, 429}, algorithm)
-        took = sorted(answer.answered - answer.sent for each in answers.values() for answer in each)
+        everything = [answer for each in answers.values() for answer in each]
         for weir in weirs:
             self.assertEqual(weir.stop(), 0)
-        return Overload(answers, calls / len(took), took[len(took) * 95 // 100] < 0.02, ends[-1])
+        return Overload(answers, calls / len(everything), kept_up(everything), ends[-1])
 
     @staticmethod
     def calls(weirs):
         return sum(weir.metrics().value("weir_store_call_duration_seconds_count") for weir in weirs)
 
     def when_calm(self, algorithms, warm, check_limits):
-        """The last of up to three runs. check_limits(run) looks at each of them."""
+        """The first of three runs that the machine keeps up with. check_limits(run) looks at each of them."""
         for _ in range(3):
             run = self.overload(algorithms, warm, 9)
             check_limits(run)
             if run.calm:
-                break
-        return run
+                return run
+        self.skipTest("the machine does not keep up with the load")
 
     def passed_of_what_came_back(self, answers):
         span = answers[-1].answered - answers[0].sent
@@ -92,23 +97,21 @@ class HotKeys(FleetCase):
         run = self.when_calm(("fixed_window", "token_bucket", "gcra"), 2 * self.WINDOW + 1,
                              self.check_fixed_windows_and_buckets)
         _, passed, possible = self.in_windows(run)
-        enough, calls = (0.99, 0.05) if run.calm else (0.5, 0.3)
-        self.assertLessEqual(run.calls, calls)
-        self.assertGreaterEqual(passed / possible, enough)
+        self.assertLessEqual(run.calls, 0.05)
+        self.assertGreaterEqual(passed / possible, 0.99)
         for bucket in ("token_bucket", "gcra"):
-            self.assertGreaterEqual(self.passed_of_what_came_back(run.answers[bucket]), enough - 0.005, bucket)
+            self.assertGreaterEqual(self.passed_of_what_came_back(run.answers[bucket]), 0.985, bucket)
 
     def check_rolling_windows(self, run):
         self.assertLessEqual(most_in_a_window(run.answers["sliding_window"], self.WINDOW), self.LIMIT)
 
     def test_rolling_windows(self):
         run = self.when_calm(("sliding_window", "sliding_counter"), self.WINDOW + 1, self.check_rolling_windows)
-        enough, calls = (0.95, 0.09) if run.calm else (0.5, 0.3)
         # A lease of a sliding_window ends with its cell, of which a process sees 16 requests here.
-        self.assertLessEqual(run.calls, calls)
+        self.assertLessEqual(run.calls, 0.09)
         # What is used in a cell is counted until that cell has left: for up to a cell more than the window.
-        self.assertGreaterEqual(self.passed_of_what_came_back(run.answers["sliding_window"]), enough * 10 / 11)
-        self.assertGreaterEqual(self.passed_of_what_came_back(run.answers["sliding_counter"]), enough - 0.02)
+        self.assertGreaterEqual(self.passed_of_what_came_back(run.answers["sliding_window"]), 0.95 * 10 / 11)
+        self.assertGreaterEqual(self.passed_of_what_came_back(run.answers["sliding_counter"]), 0.93)
 
     def test_a_leaky_bucket_and_slots_are_never_lent(self):
         redis = self.redis()
@@ -155,6 +158,7 @@ class Sums(FleetCase):
         answers = self.drive(weirs, {each: 120 for each in LEASED}, 4)
         ended = time.monotonic()
         passed = {each: len(allowed(found)) for each, found in answers.items()}
+        self.only_if_kept_up([answer for found in answers.values() for answer in found])
         self.assertEqual(passed, {each: len(found) for each, found in answers.items()})
         self.assertGreater(sum(weir.metrics().value("weir_lease_size_permits_count") for weir in weirs), 0)
         for each in LEASED:
@@ -169,6 +173,8 @@ class Sums(FleetCase):
         answers = self.drive(weirs, {"c": 200}, 3)["c"]
         for weir in weirs:
             self.assertEqual(weir.stop(), 0)
+        self.assertGreaterEqual(fields(redis, "c")[1], len(allowed(answers)))
+        self.only_if_kept_up(answers)
         self.assertEqual(fields(redis, "c")[1], len(allowed(answers)))
 
 
@@ -180,6 +186,7 @@ class AKilledGateway(FleetCase):
         threading.Timer(2, weirs[2].kill).start()
         answers = self.drive(weirs, {"c": 150}, 6.5)["c"]
         self.assertLessEqual(len(allowed(answers)), limit)
+        self.only_if_kept_up(answers)
         self.assertGreaterEqual(len(allowed(answers)), limit - 2 * 50 - 10, "two leases of a second's need at most")
         self.assertEqual(fields(redis, "c")[1], limit)
 
@@ -196,6 +203,7 @@ class AKilledGateway(FleetCase):
         surely = [sum(end + n * window <= answer.sent and answer.answered < end + (n + 1) * window
                       for answer in allowed(answers)) for n in range(3)]
         self.assertLessEqual(max(surely), limit)
+        self.only_if_kept_up(answers)
         self.assertGreaterEqual(counts[0], limit - 2 * 30 - 5, "two leases of a second's need at most")
         # Two gateways are left, with 60 requests a second: still more than the limit.
         self.assertGreaterEqual(min(counts[1:]), limit * 0.97)

@@ -5,7 +5,7 @@ import threading
 import time
 
 from support.case import GatewayCase, who
-from support.fleet_load import allowed, drive
+from support.fleet_load import allowed, drive, kept_up
 
 
 def caller(limit, window, algorithm="token_bucket"):
@@ -43,6 +43,8 @@ class Herd(FleetCase):
         load.join(60)
         answers = [answer for each in found.values() for answer in each]
         self.assertEqual({answer.status for answer in answers}, {200})
+        if not kept_up([answer for answer in answers if answer.answered < back - 2.5]):
+            self.skipTest("the machine does not keep up with the load")
         meanwhile = sum(back <= answer.sent <= until for answer in answers)
         workers = 12
         self.assertLessEqual(connections, 2 * workers + 1, "one connection for each worker, hardly a second try")
@@ -68,6 +70,8 @@ class Sizes(FleetCase):
         took = answers[-1].answered - answers[0].sent
         passed = len(allowed(answers))
         self.assertLessEqual(passed, 1.2 * self.PER_SECOND * took + by_gateway_at_start + self.PER_SECOND)
+        if not kept_up(answers):
+            self.skipTest("the machine does not keep up with the load")
         self.assertGreaterEqual(passed, 0.8 * self.PER_SECOND * seconds)
 
     def test_five_one_and_eight_share_three_a_second(self):
@@ -90,6 +94,9 @@ class Sizes(FleetCase):
         for weir in weirs[:2]:
             self.assertEqual(weir.stop(), 0)
         parts += drive([weir.client.address for weir in weirs[2:]], {"hot": 60}, 3)["hot"]
+        self.assertLessEqual(len(allowed(parts)), limit)
+        if not kept_up(parts):
+            self.skipTest("the machine does not keep up with the load")
         self.assertGreater(len(parts), limit)
         self.assertEqual(len(allowed(parts)), limit)
 

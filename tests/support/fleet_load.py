@@ -92,6 +92,12 @@ def allowed(answers):
     return [answer for answer in answers if answer.status == 200]
 
 
+def kept_up(answers):
+    """False where the machine was too busy for the load: what it shows then is how long processes wait for a core."""
+    took = sorted(answer.answered - answer.sent for answer in answers)
+    return bool(took) and took[len(took) * 95 // 100] < 0.02
+
+
 def most_in_a_window(answers, window):
     """The most that surely passed in any `window` seconds: sent and answered within."""
     passed, first, most = allowed(answers), 0, 0
