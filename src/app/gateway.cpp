@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "app/command_line.hpp"
+#include "app/gauges.hpp"
 #include "app/inherited_sockets.hpp"
 #include "telemetry/log.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kDrainLook(20);
 constexpr std::int64_t kStoreWaitMs = 2000;
+constexpr std::int64_t kCertificateLookSeconds = 60 * 60;
 
 std::size_t worker_count(const pipeline::Runtime& runtime) {
   return runtime.workers != 0 ? runtime.workers : std::max(1U, std::thread::hardware_concurrency());
@@ -40,9 +42,11 @@ std::shared_ptr<store::LeasePool> make_lease_pool(const store::StoreOptions& opt
   return std::make_shared<store::LeasePool>(options.lease);
 }
 
-// The same files, and quotas under the same version: pushing what was pushed before is a new version.
+// The same files, and quotas under the same version: pushing what was pushed before is a new version. A
+// certificate that was kept back may be valid by now.
 bool is_in_force(const pipeline::Runtime& loaded, const pipeline::Runtime& now) {
-  return loaded.version == now.version && loaded.quotas.version == now.quotas.version &&
+  const bool settled = loaded.kept_certificates == 0 && now.kept_certificates == 0;
+  return settled && loaded.version == now.version && loaded.quotas.version == now.quotas.version &&
          loaded.quotas.source == now.quotas.source;
 }
 
@@ -172,11 +176,12 @@ void Gateway::on_signal(int signal) {
 // All or nothing: what does not load changes nothing, and says why.
 void Gateway::reload(std::string_view cause) {
   if (status_.draining) return;
-  const QuotaShelf::Outcome outcome = quotas_.load();
+  const auto before = status_.facts().runtime;
+  const QuotaShelf::Outcome outcome = quotas_.load(before.get());
   const config::LoadResult& loaded = outcome.loaded;
   watcher_.watch(loaded.files);
   if (loaded.runtime == nullptr) return reject(loaded.errors);
-  if (is_in_force(*loaded.runtime, *status_.facts().runtime)) {
+  if (is_in_force(*loaded.runtime, *before)) {
     if (!outcome.refused.empty()) return reject(outcome.refused);
     status_.unchanged(system_clock().wall_ms());
     telemetry::log_info("config.unchanged", std::string(cause) + ": the files are what is in force");
@@ -290,6 +295,16 @@ void Gateway::report_alive() {
   if (std::ranges::all_of(workers_, turns)) service_.alive();
 }
 
+// Also for a certificate that was good when it was loaded.
+void Gateway::report_certificates() {
+  const std::int64_t now_s = system_clock().wall_ms() / 1000;
+  if (now_s < next_certificate_look_s_) return;
+  next_certificate_look_s_ = now_s + kCertificateLookSeconds;
+  for (const std::string& fault : certificate_faults(*status_.facts().runtime, now_s)) {
+    telemetry::log_error("tls.certificate", fault);
+  }
+}
+
 void Gateway::tick() {
   tick_timer_.expires_after(std::chrono::seconds(1));
   tick_timer_.async_wait([this](error_code failed) {
@@ -298,6 +313,7 @@ void Gateway::tick() {
     traffic_.sample(metrics_, system_clock().wall_ms());
     report_store_health();
     report_alive();
+    report_certificates();
     tick();
   });
 }

@@ -55,6 +55,7 @@ class Gateway {
   void stop_all();
   void tick();
   void report_alive();
+  void report_certificates();
   void report_store_health();
   void report_store_errors(redis::ErrorKind kind);
 
@@ -90,6 +91,7 @@ class Gateway {
   std::shared_ptr<QuotaFeed> feed_;  // null while quotas come from a file
   std::unique_ptr<admin::AdminServer> admin_;
   std::int64_t started_wall_ms_ = 0;
+  std::int64_t next_certificate_look_s_ = 0;
   store::StoreHealth reported_health_ = store::StoreHealth::healthy;
   std::array<std::uint64_t, redis::kErrorKinds> reported_errors_{};
 };

@@ -113,7 +113,8 @@ telemetry::ConfiguredNames metric_names(const pipeline::Runtime& runtime) {
 void Gateway::start_admin() {
   metrics_.add_source([this] { return connection_families(workers_, *budget_); });
   metrics_.add_source([this] { return tls_families(workers_); });
-  metrics_.add_source([this] { return certificate_families(*status_.facts().runtime); });
+  metrics_.add_source(
+      [this] { return certificate_families(*status_.facts().runtime, system_clock().wall_ms() / 1000); });
   metrics_.add_source([this] { return memory_families(memory_); });
   metrics_.add_source([this] { return logs_.families(); });
   metrics_.add_source([this] { return redis_families(workers_); });

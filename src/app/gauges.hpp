@@ -2,7 +2,9 @@
 // Figures that components keep themselves, as metric families for the scrape.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "app/quota_feed.hpp"
@@ -20,7 +22,10 @@ using Workers = std::vector<std::unique_ptr<Worker>>;
 std::vector<telemetry::SampleFamily> connection_families(const Workers& workers,
                                                          const http::ConnectionBudget& budget);
 std::vector<telemetry::SampleFamily> tls_families(const Workers& workers);
-std::vector<telemetry::SampleFamily> certificate_families(const pipeline::Runtime& runtime);
+std::vector<telemetry::SampleFamily> certificate_families(const pipeline::Runtime& runtime,
+                                                          std::int64_t now_s);
+// One line for each listener's certificate that is not valid at `now_s`, seconds since 1970.
+std::vector<std::string> certificate_faults(const pipeline::Runtime& runtime, std::int64_t now_s);
 std::vector<telemetry::SampleFamily> memory_families(const store::MemoryStore& memory);
 std::vector<telemetry::SampleFamily> redis_families(const Workers& workers);  // empty in memory mode
 std::vector<telemetry::SampleFamily> ladder_families(const Workers& workers,

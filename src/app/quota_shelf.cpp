@@ -16,14 +16,14 @@ void QuotaShelf::offer(config::PushedQuotas quotas) {
   offered_ = std::make_shared<const config::PushedQuotas>(std::move(quotas));
 }
 
-QuotaShelf::Outcome QuotaShelf::load() {
+QuotaShelf::Outcome QuotaShelf::load(const pipeline::Runtime* in_force) {
   Outcome out;
   std::vector<Quotas> tried;
   for (const Quotas& quotas : {offered_, in_force_, in_force_ == nullptr ? copy_ : nullptr}) {
     const bool is_new = quotas != nullptr && (tried.empty() || tried.back()->version != quotas->version);
     if (!is_new) continue;
     tried.push_back(quotas);
-    config::LoadResult loaded = config::load(config_path_, nullptr, {}, quotas.get());
+    config::LoadResult loaded = config::load(config_path_, nullptr, {}, quotas.get(), in_force);
     if (loaded.runtime != nullptr) {
       in_force_ = loaded.from_store ? quotas : nullptr;
       if (in_force_ != nullptr) keep_copy(quotas, loaded.runtime->quotas.copy);
@@ -35,7 +35,7 @@ QuotaShelf::Outcome QuotaShelf::load() {
     }
     out.loaded = std::move(loaded);
   }
-  if (in_force_ == nullptr) out.loaded = config::load(config_path_);
+  if (in_force_ == nullptr) out.loaded = config::load(config_path_, nullptr, {}, nullptr, in_force);
   return out;
 }
 

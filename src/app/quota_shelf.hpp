@@ -29,7 +29,8 @@ class QuotaShelf {
   void offer(config::PushedQuotas quotas);
 
   // Reads everything again. Pushed quotas that load are in force from then on, and copied to the disk.
-  Outcome load();
+  // `in_force`: as in config::load().
+  Outcome load(const pipeline::Runtime* in_force = nullptr);
 
   const std::string& config_path() const noexcept { return config_path_; }
   // The version last offered, good or bad; "" if there was none.

@@ -18,6 +18,16 @@ SampleFamily counters(SampleFamily family, const char* label, std::size_t size, 
   return family;
 }
 
+// visit(address, certificate) for all that clients may be shown.
+template <class Visit>
+void for_each_certificate(const pipeline::Runtime& runtime, Visit visit) {
+  for (const http::ListenerOptions& listener : runtime.server.listeners) {
+    if (listener.tls == nullptr) continue;
+    const std::string address = listener.host + ':' + std::to_string(listener.port);
+    for (const auto& certificate : listener.tls->options().certificates) visit(address, *certificate);
+  }
+}
+
 }  // namespace
 
 std::vector<SampleFamily> tls_families(const Workers& workers) {
@@ -57,21 +67,36 @@ std::vector<SampleFamily> tls_families(const Workers& workers) {
   return {std::move(handshakes), std::move(resumed), std::move(failures), std::move(refused)};
 }
 
-std::vector<SampleFamily> certificate_families(const pipeline::Runtime& runtime) {
+std::vector<SampleFamily> certificate_families(const pipeline::Runtime& runtime, std::int64_t now_s) {
   SampleFamily until{"weir_tls_certificate_not_after_seconds",
                      "When a listener's certificate expires, seconds since 1970.",
                      SampleKind::gauge,
                      {}};
-  for (const http::ListenerOptions& listener : runtime.server.listeners) {
-    if (listener.tls == nullptr) continue;
-    const std::string address = listener.host + ':' + std::to_string(listener.port);
-    for (const auto& certificate : listener.tls->options().certificates) {
-      until.samples.push_back({{{"listener", address}, {"certificate", certificate->file()}},
-                               static_cast<double>(certificate->not_after_s()),
-                               {}});
-    }
-  }
-  return {std::move(until)};
+  for_each_certificate(runtime, [&until](const std::string& address, const net::TlsCertificate& one) {
+    const auto seconds = static_cast<double>(one.not_after_s());
+    until.samples.push_back({{{"listener", address}, {"certificate", one.file()}}, seconds, {}});
+  });
+  SampleFamily not_valid{"weir_tls_certificates_not_valid",
+                         "Listeners' certificates in force that have expired or are not valid yet.",
+                         SampleKind::gauge,
+                         {}};
+  not_valid.samples.push_back({{}, static_cast<double>(certificate_faults(runtime, now_s).size()), {}});
+  SampleFamily kept{
+      "weir_tls_certificates_kept",
+      "Certificates of an earlier load in force, since their files hold ones that are not valid.",
+      SampleKind::gauge,
+      {}};
+  kept.samples.push_back({{}, static_cast<double>(runtime.kept_certificates), {}});
+  return {std::move(until), std::move(not_valid), std::move(kept)};
+}
+
+std::vector<std::string> certificate_faults(const pipeline::Runtime& runtime, std::int64_t now_s) {
+  std::vector<std::string> faults;
+  for_each_certificate(runtime, [&](const std::string& address, const net::TlsCertificate& one) {
+    const std::string fault = one.validity_fault(now_s);
+    if (!fault.empty()) faults.push_back(address + " shows " + one.file() + ", which " + fault);
+  });
+  return faults;
 }
 
 }  // namespace weir::app

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/load.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
+#include <iterator>
 #include <optional>
 
 #include "config/compile.hpp"
@@ -10,6 +12,7 @@
 #include "config/paths.hpp"
 #include "config/validate.hpp"
 #include "config/yaml_reader.hpp"
+#include "net/tls_context.hpp"
 #include "weir/base/clock.hpp"
 
 namespace weir::config {
@@ -94,14 +97,30 @@ std::uint64_t next_generation() {
   return ++loads;
 }
 
+Certificates certificates_of(const pipeline::Runtime& runtime) {
+  Certificates found;
+  for (const http::ListenerOptions& listener : runtime.server.listeners) {
+    if (listener.tls == nullptr) continue;
+    std::ranges::copy(listener.tls->options().certificates, std::back_inserter(found));
+  }
+  const auto add_own = [&found](const std::shared_ptr<const net::TlsClientContext>& tls) {
+    if (tls != nullptr && tls->options().certificate != nullptr) found.push_back(tls->options().certificate);
+  };
+  for (const upstream::ClusterOptions& cluster : runtime.clusters) add_own(cluster.tls);
+  add_own(runtime.store.tls);
+  return found;
+}
+
 }  // namespace
 
 LoadResult load(const std::string& weir_yaml_path, std::set<std::string>* known_keys,
-                const std::string& quotas_file, const PushedQuotas* pushed) {
+                const std::string& quotas_file, const PushedQuotas* pushed,
+                const pipeline::Runtime* in_force) {
   LoadResult result;
   Diagnostics diagnostics;
   Files files;
-  Context context{diagnostics, files, known_keys};
+  const Certificates certificates = in_force == nullptr ? Certificates() : certificates_of(*in_force);
+  Context context{diagnostics, files, known_keys, in_force == nullptr ? nullptr : &certificates};
   std::shared_ptr<pipeline::Runtime> runtime;
   try {
     runtime = run({weir_yaml_path, quotas_file, pushed}, context, result);
@@ -118,6 +137,7 @@ LoadResult load(const std::string& weir_yaml_path, std::set<std::string>* known_
     runtime->warnings = result.warnings;
     runtime->loaded_wall_ms = system_clock().wall_ms();
     runtime->generation = next_generation();
+    runtime->kept_certificates = context.kept_certificates;
     result.runtime = std::move(runtime);
   }
   return result;

@@ -42,9 +42,11 @@ struct LoadResult {
 
 // `known_keys`, if given, collects the name of every key the parsers asked for. `quotas_file`, unless empty,
 // stands in for the one that weir.yaml names; so do `pushed` quotas, where weir.yaml takes them from the
-// store.
+// store. `in_force`: what a running gateway has, whose own certificates stop nothing when they have expired
+// (certificates.cpp).
 LoadResult load(const std::string& weir_yaml_path, std::set<std::string>* known_keys = nullptr,
-                const std::string& quotas_file = {}, const PushedQuotas* pushed = nullptr);
+                const std::string& quotas_file = {}, const PushedQuotas* pushed = nullptr,
+                const pipeline::Runtime* in_force = nullptr);
 
 // The keys (as in weir.yaml) that differ between the two and take effect only after a restart.
 std::vector<std::string> restart_needed(const pipeline::Runtime& in_force, const pipeline::Runtime& loaded);

@@ -7,8 +7,9 @@
 #include "config/section.hpp"
 
 namespace weir::net {
+class TlsCertificate;
 struct TlsFile;
-}
+}  // namespace weir::net
 
 namespace weir::config {
 
@@ -58,6 +59,11 @@ struct NamedFile {
 std::optional<NamedFile> read_named_file(Section& section, std::string_view key, const std::string& from);
 // The same for what TLS is made of. `out` is left alone where nothing was read; true: it was.
 bool read_tls_file(Section& section, std::string_view key, const std::string& from, net::TlsFile& out);
+// The pair of these files (certificates.cpp says what becomes of one that is not valid now). nullptr: what is
+// wrong has been reported at `certificate`.
+std::shared_ptr<const net::TlsCertificate> take_certificate(Section& section, const net::TlsFile& certificate,
+                                                            const net::TlsFile& key,
+                                                            const net::TlsFile& ocsp);
 // A secret from a file: its first line. Reports a missing or empty file at `key`.
 bool read_secret_file(Section& section, std::string_view key, const std::string& weir_file, std::string& out);
 // none, api_key, jwt or any; as Section's own functions do.

@@ -22,10 +22,8 @@ void parse_pair(Section& section, const std::string& weir_file, net::TlsServerOp
     if (section.find(wanted) == nullptr) section.error(wanted, "is missing; write the name of a PEM file");
   }
   if (!has_certificate || !has_key) return;
-  std::string why;
-  auto loaded = net::TlsCertificate::load(certificate, key, ocsp, system_clock().wall_ms() / 1000, why);
-  if (loaded == nullptr) return section.error("certificate", why);
-  options.certificates.push_back(std::move(loaded));
+  auto loaded = take_certificate(section, certificate, key, ocsp);
+  if (loaded != nullptr) options.certificates.push_back(std::move(loaded));
 }
 
 void parse_certificates(Section& tls, const std::string& weir_file, net::TlsServerOptions& options) {

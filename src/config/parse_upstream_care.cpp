@@ -219,9 +219,8 @@ void parse_client_tls(Section& parent, const std::string& weir_file,
     return;
   }
   if (has_certificate) {
-    const std::int64_t now_s = system_clock().wall_ms() / 1000;
-    options.certificate = net::TlsCertificate::load(certificate, key, {}, now_s, why);
-    if (options.certificate == nullptr) return section.error("certificate", why);
+    options.certificate = take_certificate(section, certificate, key, {});
+    if (options.certificate == nullptr) return;
   }
   const Hash128 hash = stable_hash128(options.ca.bytes + '\0' + options.server_name + '\0' +
                                       certificate.bytes + '\0' + key.bytes + (verify ? "1" : "0"));

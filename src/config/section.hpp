@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -20,13 +21,22 @@
 #include "config/node.hpp"
 #include "config/scalars.hpp"
 
+namespace weir::net {
+class TlsCertificate;
+}
+
 namespace weir::config {
+
+// The certificates that a running gateway shows, to listeners' clients and to whom it connects.
+using Certificates = std::vector<std::shared_ptr<const net::TlsCertificate>>;
 
 // What every parser needs: where complaints go and where files come from.
 struct Context {
   Diagnostics& diagnostics;
   Files& files;
   std::set<std::string>* known_keys = nullptr;  // if set, collects every key any section knows (for tests)
+  const Certificates* in_force = nullptr;       // null: no gateway runs yet
+  std::size_t kept_certificates = 0;  // of those: how many stay, since what replaces them is not valid
 
   void error(const Node& node, const std::string& path, std::string text) const {
     diagnostics.error(node.at, path, std::move(text));

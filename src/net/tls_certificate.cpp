@@ -90,16 +90,6 @@ std::string subject_of(X509* certificate) {
   return {text, static_cast<std::size_t>(size)};
 }
 
-std::string validity_fault(X509* leaf, std::int64_t now_s) {
-  if (seconds_of(X509_get0_notAfter(leaf)) <= now_s) {
-    return "the certificate expired at " + date_of(X509_get0_notAfter(leaf));
-  }
-  if (seconds_of(X509_get0_notBefore(leaf)) > now_s) {
-    return "the certificate is not valid before " + date_of(X509_get0_notBefore(leaf));
-  }
-  return {};
-}
-
 }  // namespace
 
 Match match_server_name(std::string_view pattern, std::string_view server_name) noexcept {
@@ -131,8 +121,7 @@ std::size_t choose_certificate(std::span<const std::shared_ptr<const TlsCertific
 }
 
 std::shared_ptr<const TlsCertificate> TlsCertificate::load(const TlsFile& certificate, const TlsFile& key,
-                                                           const TlsFile& ocsp, std::int64_t now_s,
-                                                           std::string& why) {
+                                                           const TlsFile& ocsp, std::string& why) {
   const auto refuse = [&why](const std::string& file, const std::string& reason) {
     ERR_clear_error();
     why = file + ": " + reason;
@@ -155,13 +144,22 @@ std::shared_ptr<const TlsCertificate> TlsCertificate::load(const TlsFile& certif
   if (X509_check_private_key(loaded->leaf_.get(), loaded->key_.get()) != 1) {
     return refuse(key.name, "the key does not belong to the certificate in " + certificate.name);
   }
-  const std::string fault = validity_fault(loaded->leaf_.get(), now_s);
-  if (!fault.empty()) return refuse(certificate.name, fault);
   loaded->names_ = alternative_names(loaded->leaf_.get(), GEN_DNS);
   if (loaded->names_.empty()) loaded->names_ = {common_name_of(loaded->leaf_.get())};
   loaded->not_after_s_ = not_after_of(loaded->leaf_.get());
   loaded->ocsp_ = ocsp.bytes;
   return loaded;
+}
+
+std::string TlsCertificate::validity_fault(std::int64_t now_s) const {
+  const ASN1_TIME* const begin = X509_get0_notBefore(leaf_.get());
+  if (not_after_s_ <= now_s) return "expired at " + date_of(X509_get0_notAfter(leaf_.get()));
+  if (seconds_of(begin) > now_s) return "is not valid before " + date_of(begin);
+  return {};
+}
+
+bool TlsCertificate::is_same(const TlsCertificate& other) const noexcept {
+  return X509_cmp(leaf_.get(), other.leaf_.get()) == 0;
 }
 
 TlsPeer describe_peer(X509* certificate) {

@@ -24,10 +24,14 @@ class TlsCertificate {
  public:
   // `certificate`: PEM, the server's own first, then the intermediates. `key`: PEM, not encrypted. `ocsp`:
   // the DER of a response to staple, or empty. nullptr: `why` says what is wrong with which file (unreadable
-  // PEM, encrypted or mismatched key, outside of its time of validity at `now_s`, seconds since 1970).
+  // PEM, encrypted or mismatched key). Its time of validity is not looked at.
   static std::shared_ptr<const TlsCertificate> load(const TlsFile& certificate, const TlsFile& key,
-                                                    const TlsFile& ocsp, std::int64_t now_s,
-                                                    std::string& why);
+                                                    const TlsFile& ocsp, std::string& why);
+
+  // "expired at 2026-11-30T12:00:00Z", "is not valid before ..."; empty: valid at `now_s`, seconds since
+  // 1970.
+  std::string validity_fault(std::int64_t now_s) const;
+  bool is_same(const TlsCertificate& other) const noexcept;  // the certificate itself, whatever its file
 
   enum class Match : std::uint8_t { none, wildcard, exact };
   // Against the DNS names of the certificate (the common name if there are none); any case.

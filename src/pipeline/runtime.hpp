@@ -103,7 +103,9 @@ struct Runtime {
   std::int64_t loaded_wall_ms = 0;
   std::string version;                // short hash of the files' bytes
   std::vector<std::string> warnings;  // what `weir check` would warn of
-  std::string printable;              // effective configuration as JSON, secrets replaced; GET /config
+  // How many certificates are still those of an earlier load, since their files hold ones that are not valid.
+  std::size_t kept_certificates = 0;
+  std::string printable;  // effective configuration as JSON, secrets replaced; GET /config
 
   std::string quotas_file;  // "": none
   QuotaOrigin quotas;

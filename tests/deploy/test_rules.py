@@ -59,6 +59,8 @@ CASES = {
     "WeirStoreWaste": ({f"weir_store_wasted_permits_total{{{I}}}": "0x60 0+2x240",
                         f"weir_store_split_permits_total{{{I}}}": "0+100x300"}, 1200),
     "WeirCertificateExpires": ({f'weir_tls_certificate_not_after_seconds{{{I},certificate="c"}}': "9999999x60 9999x240"}, 375),
+    "WeirCertificateNotValid": ({f"weir_tls_certificates_kept{{{I}}}": "0x60 1x240",
+                                 f"weir_tls_certificates_not_valid{{{I}}}": "0x300"}, 375),
     "WeirDown": ({f"up{{{I}}}": "1x60 0x240"}, 330),
     "WeirRestarting": ({f"weir_start_time_seconds{{{I}}}": "1x60 2 3 4x240"}, 320),
     "WeirWorkersBusy": ({f'weir_worker_busy_seconds_total{{{I},worker="0"}}': "0+3.9x60 234+4.5x240"}, 900),

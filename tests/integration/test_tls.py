@@ -166,8 +166,12 @@ class WrongPeers(TlsCase):
             return done.returncode, done.stdout + done.stderr
 
         for tls, words in ((expired, "the certificate expired at 2020-02-01T00:00:00Z"),
-                           (early, "the certificate is not valid before 2040-01-01T00:00:00Z"),
-                           ({**self.a, "key": self.b["key"]}, "the key does not belong to the certificate"),
+                           (early, "the certificate is not valid before 2040-01-01T00:00:00Z")):
+            code, said = errors_of(tls)
+            self.assertEqual(code, 0, said)
+            self.assertIn("warning: ", said)
+            self.assertIn(words, said)
+        for tls, words in (({**self.a, "key": self.b["key"]}, "the key does not belong to the certificate"),
                            ({"certificate": self.a["certificate"]}, "listen[0].tls.key: is missing"),
                            ({**self.a, "client_ca": self.a["key"]}, "holds no certificate in PEM form"),
                            ({**self.a, "client_certificate": "required"}, "needs client_ca"),
@@ -208,6 +212,40 @@ class Reloads(TlsCase):
             self.assertEqual((self.shown(weir, "x"), weir.generation()), ("b", before))
             self.assertGreater(weir.metrics().value("weir_config_reloads_total", result="rejected"), 0)
             self.assertEqual(kept.request("GET", "/", host="a.test").status, 200)
+
+    def test_one_that_is_not_valid_never_replaces_another_and_stops_no_quota(self):
+        self.old = self.authority.issue("old", "DNS:a.test", ("20200101000000Z", "20200201000000Z"))
+        weir = self.live_weir()
+        quotas = {"caller": {"default": 7, "window": "1h"}}
+        self.replace(weir, "old")
+        weir.reload_limit(quotas)
+        self.assertEqual(weir.tls.get("/").get("X-RateLimit-Limit"), "7")
+        self.assertEqual(self.shown(weir, "x"), "a")
+        self.assertIn("live.certificate: the certificate expired at 2020-02-01T00:00:00Z; the one that is in force stays",
+                      " ".join(weir.status()["warnings"]))
+        self.assert_metric(weir, 1, "weir_tls_certificates_kept")
+        self.assert_metric(weir, 0, "weir_tls_certificates_not_valid")
+        self.replace(weir, "b")
+        self.eventually(lambda: self.shown(weir, "x") == "b", 5, "the good certificate")
+        self.assert_metric(weir, 0, "weir_tls_certificates_kept")
+        # One that the gateway has never shown is an error of whoever writes it into the configuration.
+        rejected = weir.metrics().value("weir_config_reloads_total", result="rejected")
+        weir.settings["listen"][0]["tls"]["certificates"] = [self.old]
+        weir.folder.write(weir.folder.main, weir.settings)
+        self.eventually(lambda: weir.lines("config.rejected", "old.pem: the certificate expired"), 5, "the reason")
+        self.assertGreater(weir.metrics().value("weir_config_reloads_total", result="rejected"), rejected)
+
+    def test_one_in_force_that_has_expired_is_a_warning(self):
+        old = self.authority.issue("old", "DNS:a.test", ("20200101000000Z", "20200201000000Z"))
+        weir = self.tls_weir(self.upstream(), old)
+        self.assert_metric(weir, 1, "weir_tls_certificates_not_valid")
+        self.eventually(lambda: weir.lines("tls.certificate", "old.pem, which expired at 2020"), 5, "the line")
+        weir.reload_limit({"caller": {"default": 7, "window": "1h"}})
+        self.assertIn("it is in force, and clients refuse it", " ".join(weir.status()["warnings"]))
+        with self.assertRaises(ssl.SSLCertVerificationError):
+            weir.tls.get("/")
+        careless = TlsClient(weir.client.address, self.authority.client_context(trust=False))
+        self.assertEqual(careless.get("/").get("X-RateLimit-Limit"), "7")
 
     def test_a_hundred_reloads_under_load_drop_no_connection(self):
         weir = self.live_weir()

@@ -24,7 +24,6 @@ class TlsCertificateTest : public ::testing::Test {
     made_->issue("other", "DNS:c.test,DNS:x.b.test");
     made_->issue("nameless", "");
     made_->issue("expired", "DNS:a.test", "20200101000000Z", "20200201000000Z");
-    made_->issue("early", "DNS:a.test", "20400101000000Z", "20400201000000Z");
     made_->encrypt_key("plain", "sealed");
   }
   static void TearDownTestSuite() {
@@ -35,7 +34,7 @@ class TlsCertificateTest : public ::testing::Test {
   // Why the pair does not load; empty if it does.
   static std::string fault(const TlsFile& certificate, const TlsFile& key) {
     std::string why;
-    const auto loaded = TlsCertificate::load(certificate, key, {}, std::time(nullptr), why);
+    const auto loaded = TlsCertificate::load(certificate, key, {}, why);
     return loaded == nullptr ? why : "";
   }
 
@@ -86,14 +85,21 @@ TEST_F(TlsCertificateTest, WhatDoesNotFitIsRefusedWithItsFileAndReason) {
   EXPECT_EQ(fault(good, key), "");
   EXPECT_EQ(fault(good, made_->read("other.key")),
             "other.key: the key does not belong to the certificate in plain.pem");
-  EXPECT_EQ(fault(made_->read("expired.pem"), made_->read("expired.key")),
-            "expired.pem: the certificate expired at 2020-02-01T00:00:00Z");
-  EXPECT_EQ(fault(made_->read("early.pem"), made_->read("early.key")),
-            "early.pem: the certificate is not valid before 2040-01-01T00:00:00Z");
   EXPECT_THAT(fault(good, made_->read("sealed.key")), HasSubstr("sealed.key: the key is encrypted"));
   EXPECT_THAT(fault(good, good), HasSubstr("plain.pem: holds no private key"));
   EXPECT_THAT(fault(key, key), HasSubstr("plain.key: holds no certificate"));
   EXPECT_THAT(fault({"empty.pem", ""}, key), HasSubstr("empty.pem: holds no certificate"));
+}
+
+TEST_F(TlsCertificateTest, ItsTimeOfValidityIsJudgedAtATime) {
+  const auto expired = made_->load("expired");
+  constexpr std::int64_t kBegin = 1577836800, kEnd = 1580515200;  // 2020-01-01, 2020-02-01
+  EXPECT_EQ(expired->validity_fault(kBegin - 1), "is not valid before 2020-01-01T00:00:00Z");
+  EXPECT_EQ(expired->validity_fault(kBegin), "");
+  EXPECT_EQ(expired->validity_fault(kEnd - 1), "");
+  EXPECT_EQ(expired->validity_fault(kEnd), "expired at 2020-02-01T00:00:00Z");
+  EXPECT_TRUE(expired->is_same(*made_->load("expired")));
+  EXPECT_FALSE(expired->is_same(*made_->load("plain")));
 }
 
 TEST_F(TlsCertificateTest, NoMessageQuotesAKey) {

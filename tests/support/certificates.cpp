@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -66,8 +65,7 @@ net::TlsFile Certificates::read(const std::string& file) const {
 
 std::shared_ptr<const net::TlsCertificate> Certificates::load(const std::string& name) const {
   std::string why;
-  auto loaded =
-      net::TlsCertificate::load(read(name + ".pem"), read(name + ".key"), {}, std::time(nullptr), why);
+  auto loaded = net::TlsCertificate::load(read(name + ".pem"), read(name + ".key"), {}, why);
   EXPECT_NE(loaded, nullptr) << why;
   return loaded;
 }
