@@ -168,7 +168,7 @@ AdminReply route(const AdminRequest& request, const std::string& token, const Ad
   const std::string_view query =
       question == path.npos ? std::string_view() : request.target.substr(question + 1);
   const bool allowed = holds_token(request.authorization, token);
-  const bool misled = token.empty() && !is_own_host(request.host);
+  const bool misled = token.empty() && !request.over_tls && !is_own_host(request.host);
   for (const Route& each : kRoutes) {
     if (each.path != path || each.guard != Guard::open) continue;
     if (!is_get(request.method)) return not_allowed(each.method);

@@ -15,8 +15,9 @@
 //
 // HEAD works as GET; other methods are 405. With a token configured, everything but the two probes and the
 // page's own files (which hold no data) wants "Authorization: Bearer <token>". Without one, a Host that is
-// neither an address nor localhost is 421. What changes state wants application/json of at most kMaxBody
-// octets and is refused when a browser says that another site's page sends it.
+// neither an address nor localhost is 421, unless TLS has proved the name. What changes state wants
+// application/json of at most kMaxBody octets and is refused when a browser says that another site's page
+// sends it.
 #pragma once
 
 #include <string>
@@ -39,7 +40,8 @@ struct AdminRequest {
   std::string_view fetch_site = {};  // Sec-Fetch-Site
   std::string_view content_type = {};
   std::string_view body = {};
-  std::string_view peer = {};  // "127.0.0.1:4711"
+  std::string_view peer = {};  // "127.0.0.1:4711", and the subject of a certificate that it showed
+  bool over_tls = false;
 };
 
 struct AdminReply {

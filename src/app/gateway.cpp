@@ -54,6 +54,7 @@ bool is_in_force(const pipeline::Runtime& loaded, const pipeline::Runtime& now) 
 
 Gateway::Gateway(QuotaShelf quotas, const config::LoadResult& loaded)
     : quotas_(std::move(quotas)),
+      begun_with_(config::fixed_options(*loaded.runtime)),
       signals_(control_, SIGINT, SIGTERM, SIGHUP),
       tick_timer_(control_),
       look_timer_(control_),
@@ -229,8 +230,7 @@ std::shared_ptr<QuotaFeed> Gateway::feed() const {
 }
 
 void Gateway::publish(const config::LoadResult& loaded) {
-  const auto before = status_.facts().runtime;
-  const auto needs_restart = config::restart_needed(*before, *loaded.runtime);
+  const auto needs_restart = config::restart_needed(begun_with_, *loaded.runtime);
   if (!needs_restart.empty()) {
     telemetry::log_warn("config.restart_needed", "takes effect after a restart: " + joined(needs_restart));
   }
@@ -240,6 +240,7 @@ void Gateway::publish(const config::LoadResult& loaded) {
   clusters_->update(loaded.runtime->clusters);
   health_.update();
   for (const auto& worker : workers_) worker->publish(loaded.runtime);
+  admin_->renew(loaded.runtime->admin_tls);
   status_.applied(loaded.runtime, needs_restart, system_clock().wall_ms());
   note_generation();
   feed_quotas(*loaded.runtime);

@@ -65,6 +65,7 @@ class Gateway {
   std::string explain_json(pipeline::ProbeRequest request);
 
   QuotaShelf quotas_;
+  const config::FixedOptions begun_with_;
   boost::asio::io_context control_{1};
   boost::asio::signal_set signals_;
   boost::asio::steady_timer tick_timer_;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the admin port and the scrape show of the running gateway.
+#include <algorithm>
 #include <array>
 
 #include "app/ask_worker.hpp"
 #include "app/gateway.hpp"
 #include "app/gauges.hpp"
 #include "app/json_object.hpp"
+#include "net/tls_context.hpp"
 #include "pipeline/explain.hpp"
 #include "pipeline/text.hpp"
 #include "telemetry/log.hpp"
@@ -14,6 +16,7 @@ namespace weir::app {
 namespace {
 
 constexpr std::array<std::string_view, 3> kCountingNames{"exact", "auto", "leased"};
+constexpr std::array<std::string_view, 4> kDemandNames{"none", "none", "optional", "required"};
 constexpr std::array<std::string_view, 3> kHealthNames{"healthy", "brief", "long"};
 
 // The parent store of all regions, if there is one.
@@ -64,6 +67,38 @@ void append_quotas(std::string& out, const pipeline::QuotaOrigin& quotas, const 
     if (answered != 0) object.number("source_age_s", (now_ms - answered) / 1000);
   }
   object.end();
+}
+
+// What is spoken there, and with which certificates.
+void append_listener(std::string& out, const pipeline::Listener& at, const net::TlsServerContext* tls,
+                     std::int64_t now_s) {
+  JsonObject object(out);
+  object.text("address", at.host + ':' + std::to_string(at.port)).flag("tls", tls != nullptr);
+  if (tls != nullptr) {
+    object.text("client_certificate", kDemandNames[static_cast<std::size_t>(net::tls_demands(tls))]);
+    object.key("certificates");
+    append_json_array(out, tls->options().certificates, [&](const auto& certificate) {
+      JsonObject one(out);
+      one.text("file", certificate->file())
+          .text("not_after", certificate->not_after())
+          .flag("valid", certificate->validity_fault(now_s).empty())
+          .end();
+    });
+  }
+  object.end();
+}
+
+// The admin port's is the last.
+void append_listeners(std::string& out, const pipeline::Runtime& runtime, std::int64_t now_s) {
+  std::vector<std::pair<pipeline::Listener, const net::TlsServerContext*>> all;
+  for (const pipeline::Listener& at : runtime.listeners) {
+    const auto speaks = std::ranges::find_if(runtime.server.listeners, [&at](const auto& one) {
+      return one.host == at.host && one.port == at.port;
+    });
+    all.emplace_back(at, speaks == runtime.server.listeners.end() ? nullptr : speaks->tls.get());
+  }
+  all.emplace_back(runtime.admin, runtime.admin_tls.get());
+  append_json_array(out, all, [&](const auto& one) { append_listener(out, one.first, one.second, now_s); });
 }
 
 std::string_view state_of(const upstream::SharedEndpoint& endpoint, std::int64_t now_ms) {
@@ -141,7 +176,8 @@ void Gateway::start_admin() {
     return counters_.reset(status_.facts().runtime, request, peer);
   };
   source.explain = [this](pipeline::ProbeRequest request) { return explain_json(std::move(request)); };
-  const admin::AdminOptions options{runtime->admin.host, runtime->admin.port, runtime->admin_token};
+  const admin::AdminOptions options{runtime->admin.host, runtime->admin.port, runtime->admin_token,
+                                    runtime->admin_tls};
   admin_ = std::make_unique<admin::AdminServer>(options, std::move(source));
 }
 
@@ -169,6 +205,8 @@ std::string Gateway::status_json() const {
       .texts("warnings", facts.runtime->warnings);
   object.key("quotas");
   append_quotas(out, facts.runtime->quotas, feed().get(), now);
+  object.key("listeners");
+  append_listeners(out, *facts.runtime, now / 1000);
   object.key("upstreams");
   append_upstreams(out, *clusters_);
   object.key("store");

@@ -18,14 +18,18 @@ SampleFamily counters(SampleFamily family, const char* label, std::size_t size, 
   return family;
 }
 
-// visit(address, certificate) for all that clients may be shown.
+// visit(address, certificate) for all that clients may be shown, the admin port's too.
 template <class Visit>
 void for_each_certificate(const pipeline::Runtime& runtime, Visit visit) {
+  const auto visit_all = [&visit](const auto& at, const net::TlsServerContext* tls) {
+    if (tls == nullptr) return;
+    const std::string address = at.host + ':' + std::to_string(at.port);
+    for (const auto& certificate : tls->options().certificates) visit(address, *certificate);
+  };
   for (const http::ListenerOptions& listener : runtime.server.listeners) {
-    if (listener.tls == nullptr) continue;
-    const std::string address = listener.host + ':' + std::to_string(listener.port);
-    for (const auto& certificate : listener.tls->options().certificates) visit(address, *certificate);
+    visit_all(listener, listener.tls.get());
   }
+  visit_all(runtime.admin, runtime.admin_tls.get());
 }
 
 }  // namespace

@@ -5,29 +5,23 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <boost/asio/ip/tcp.hpp>
 #include <charconv>
-#include <chrono>
 #include <csignal>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 
-#include "app/address.hpp"
+#include "app/admin_client.hpp"
 #include "app/command_line.hpp"
 #include "app/top_frame.hpp"
 
 namespace weir::app {
 namespace {
 
-constexpr std::chrono::seconds kPatience(2);
 constexpr ScreenSize kPipe{200, 60};
 constexpr std::string_view kHelp =
     "weir top [--admin 127.0.0.1:9901] [--interval SECONDS] [--once]\n"
     "  Shows who sends most and who is refused most, by which layer, from a gateway's admin port. q ends "
-    "it.\n"
-    "  -a, --admin ADDRESS     of the gateway (default 127.0.0.1:9901)\n"
-    "      --token-file FILE   its first line is the admin port's token\n"
+    "it.\n";
+constexpr std::string_view kOwnHelp =
     "  -i, --interval SECONDS  between two looks, 1 to 60 (default 2)\n"
     "      --once              one look without escape sequences, for scripts; also where there is no "
     "terminal\n"
@@ -79,52 +73,16 @@ class Screen {
   termios before_{};
 };
 
-class AdminPort {
- public:
-  AdminPort(pipeline::Listener at, std::string token) : at_(std::move(at)), token_(std::move(token)) {}
-
-  // The body; "" after an answer other than 200, which `status` then holds. False: no answer.
-  bool get(std::string_view path, std::string& body, int& status) const {
-    boost::asio::ip::tcp::iostream stream;
-    stream.expires_after(kPatience);
-    stream.connect(at_.host, std::to_string(at_.port));
-    // The admin port answers to its own address only.
-    const bool is_ipv6 = at_.host.find(':') != std::string::npos;
-    const std::string host = is_ipv6 ? "[" + at_.host + "]" : at_.host;
-    stream << "GET " << path << " HTTP/1.1\r\nHost: " << host << ':' << at_.port
-           << "\r\nConnection: close\r\n";
-    if (!token_.empty()) stream << "Authorization: Bearer " << token_ << "\r\n";
-    stream << "\r\n" << std::flush;
-    const std::string all{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-    const std::size_t end = all.find("\r\n\r\n"), space = all.find(' ');
-    if (end == std::string::npos || space > end) return false;
-    std::from_chars(all.data() + space + 1, all.data() + end, status);
-    body = status == 200 ? all.substr(end + 4) : std::string();
-    return true;
-  }
-
-  std::string frame(ScreenSize size, std::string_view bold, std::string_view plain) const {
-    std::string state, ranks;
-    int status = 0;
-    if (!get("/status", state, status))
-      throw UsageError{"no answer from " + at_.host + ":" + std::to_string(at_.port)};
-    if (status == 401) throw UsageError{"the admin port wants its token: --token-file FILE"};
-    if (status != 200) throw UsageError{"the admin port answered " + std::to_string(status)};
-    get("/top", ranks, status);
-    return top_frame(state, ranks, size, bold, plain);
-  }
-
- private:
-  pipeline::Listener at_;
-  std::string token_;
-};
-
-std::string token_of(const Arguments& parsed) {
-  if (!parsed.has("token-file")) return {};
-  std::ifstream file(parsed.value("token-file", ""));
-  std::string token;
-  if (!std::getline(file, token)) throw UsageError{"cannot read " + parsed.value("token-file", "")};
-  return token;
+// Throws UsageError without an answer that can be shown.
+std::string frame_of(const AdminClient& port, ScreenSize size, std::string_view bold,
+                     std::string_view plain) {
+  const auto state = port.get("/status");
+  if (!state) throw UsageError{"no answer from " + port.place() + ": " + state.error().message()};
+  if (state->status == 401) throw UsageError{"the admin port wants its token: --token-file FILE"};
+  if (state->status != 200) throw UsageError{"the admin port answered " + std::to_string(state->status)};
+  const auto ranks = port.get("/top");
+  const bool ranked = ranks && ranks->status == 200;
+  return top_frame(state->body, ranked ? ranks->body : std::string(), size, bold, plain);
 }
 
 int interval_of(const Arguments& parsed) {
@@ -146,7 +104,7 @@ bool wait_for_next(int seconds, const sigset_t& waiting) {
   return ::read(STDIN_FILENO, &key, 1) == 1 && key != 'q';
 }
 
-void watch(const AdminPort& port, int seconds) {
+void watch(const AdminClient& port, int seconds) {
   sigset_t ours, before;
   sigemptyset(&ours);
   for (const int signal : {SIGINT, SIGTERM, SIGWINCH}) sigaddset(&ours, signal);
@@ -159,26 +117,23 @@ void watch(const AdminPort& port, int seconds) {
   ::sigaction(SIGWINCH, &action, nullptr);
   const Screen screen;
   do {
-    Screen::show(port.frame(Screen::size(), "\033[1m", "\033[0m"));
+    Screen::show(frame_of(port, Screen::size(), "\033[1m", "\033[0m"));
   } while (wait_for_next(seconds, before) && stop_asked == 0);
 }
 
 }  // namespace
 
 int top_command(const std::vector<std::string>& arguments) {
-  const Arguments parsed(arguments, {{"admin", 'a', true},
-                                     {"token-file", 0, true},
-                                     {"interval", 'i', true},
-                                     {"once", 0, false},
-                                     {"help", 'h', false}});
+  const Arguments parsed(
+      arguments, AdminClient::options({{"interval", 'i', true}, {"once", 0, false}, {"help", 'h', false}}));
   if (parsed.has("help")) {
-    std::cout << kHelp;
+    std::cout << kHelp << AdminClient::kHelp << kOwnHelp;
     return kGood;
   }
-  const AdminPort port(parse_listener(parsed.value("admin", "127.0.0.1:9901")), token_of(parsed));
+  const AdminClient port(parsed);
   const int seconds = interval_of(parsed);
   if (parsed.has("once") || ::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0) {
-    std::cout << port.frame(kPipe, "", "") << '\n';
+    std::cout << frame_of(port, kPipe, "", "") << '\n';
   } else {
     watch(port, seconds);
   }

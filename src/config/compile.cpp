@@ -224,6 +224,7 @@ std::shared_ptr<pipeline::Runtime> compile(const Document& document, const std::
   for (const auto& listener : document.listeners) runtime->listeners.push_back(listener.value);
   runtime->admin = document.admin.value;
   runtime->admin_token = document.admin_token;
+  runtime->admin_tls = document.admin_tls;
   runtime->workers = document.workers;
   runtime->printable = printable(document, *runtime);
   return runtime;

@@ -129,6 +129,7 @@ struct Document {
   std::vector<Located<pipeline::Listener>> listeners;
   Located<pipeline::Listener> admin{{"127.0.0.1", 9901}, {}, "admin.address"};
   std::string admin_token;
+  std::shared_ptr<const net::TlsServerContext> admin_tls;  // null: plain HTTP
   std::vector<Located<identity::Cidr>> trusted_proxies;
   int ipv4_prefix = 32;
   int ipv6_prefix = 64;

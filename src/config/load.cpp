@@ -99,15 +99,17 @@ std::uint64_t next_generation() {
 
 Certificates certificates_of(const pipeline::Runtime& runtime) {
   Certificates found;
-  for (const http::ListenerOptions& listener : runtime.server.listeners) {
-    if (listener.tls == nullptr) continue;
-    std::ranges::copy(listener.tls->options().certificates, std::back_inserter(found));
-  }
+  const auto add_all = [&found](const std::shared_ptr<const net::TlsServerContext>& tls) {
+    if (tls != nullptr) std::ranges::copy(tls->options().certificates, std::back_inserter(found));
+  };
+  for (const http::ListenerOptions& listener : runtime.server.listeners) add_all(listener.tls);
+  add_all(runtime.admin_tls);
   const auto add_own = [&found](const std::shared_ptr<const net::TlsClientContext>& tls) {
     if (tls != nullptr && tls->options().certificate != nullptr) found.push_back(tls->options().certificate);
   };
   for (const upstream::ClusterOptions& cluster : runtime.clusters) add_own(cluster.tls);
   add_own(runtime.store.tls);
+  if (runtime.store.parent != nullptr) add_own(runtime.store.parent->tls);
   return found;
 }
 
@@ -160,18 +162,25 @@ bool same_parent(const store::StoreOptions* old, const store::StoreOptions* now)
 
 }  // namespace
 
-std::vector<std::string> restart_needed(const pipeline::Runtime& in_force, const pipeline::Runtime& loaded) {
+FixedOptions fixed_options(const pipeline::Runtime& runtime) {
+  return {runtime.listeners, runtime.admin, runtime.admin_token, net::tls_demands(runtime.admin_tls.get()),
+          runtime.workers,   runtime.log,   runtime.store};
+}
+
+std::vector<std::string> restart_needed(const FixedOptions& begun_with, const pipeline::Runtime& runtime) {
+  const FixedOptions loaded = fixed_options(runtime);
   std::vector<std::string> keys;
   const auto compare = [&](const char* key, const auto& before, const auto& after) {
     if (!(before == after)) keys.emplace_back(key);
   };
-  compare("listen", in_force.listeners, loaded.listeners);
-  compare("admin.address", in_force.admin, loaded.admin);
-  compare("admin.token", in_force.admin_token, loaded.admin_token);
-  compare("workers", in_force.workers, loaded.workers);
-  compare("log.access", in_force.log.access, loaded.log.access);
-  compare("log.denials.to", in_force.log.denials, loaded.log.denials);
-  const store::StoreOptions& old = in_force.store;
+  compare("listen", begun_with.listeners, loaded.listeners);
+  compare("admin.address", begun_with.admin, loaded.admin);
+  compare("admin.token", begun_with.admin_token, loaded.admin_token);
+  compare("admin.tls", begun_with.admin_demands, loaded.admin_demands);
+  compare("workers", begun_with.workers, loaded.workers);
+  compare("log.access", begun_with.log.access, loaded.log.access);
+  compare("log.denials.to", begun_with.log.denials, loaded.log.denials);
+  const store::StoreOptions& old = begun_with.store;
   const store::StoreOptions& now = loaded.store;
   compare("store.kind", old.kind, now.kind);
   compare("store.max_keys", old.max_keys, now.max_keys);

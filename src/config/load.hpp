@@ -11,6 +11,7 @@
 
 #include "config/diagnostics.hpp"
 #include "config/pushed_quotas.hpp"
+#include "net/tls_context.hpp"
 #include "pipeline/runtime.hpp"
 
 namespace weir::config {
@@ -48,7 +49,19 @@ LoadResult load(const std::string& weir_yaml_path, std::set<std::string>* known_
                 const std::string& quotas_file = {}, const PushedQuotas* pushed = nullptr,
                 const pipeline::Runtime* in_force = nullptr);
 
-// The keys (as in weir.yaml) that differ between the two and take effect only after a restart.
-std::vector<std::string> restart_needed(const pipeline::Runtime& in_force, const pipeline::Runtime& loaded);
+// What a gateway began with and only a restart changes.
+struct FixedOptions {
+  std::vector<pipeline::Listener> listeners;
+  pipeline::Listener admin;
+  std::string admin_token;
+  net::TlsDemands admin_demands = net::TlsDemands::none;
+  std::size_t workers = 0;
+  pipeline::LogOptions log;
+  store::StoreOptions store;
+};
+FixedOptions fixed_options(const pipeline::Runtime& runtime);
+
+// The keys (as in weir.yaml) that differ in `runtime` and take effect only after a restart.
+std::vector<std::string> restart_needed(const FixedOptions& begun_with, const pipeline::Runtime& runtime);
 
 }  // namespace weir::config

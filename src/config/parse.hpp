@@ -49,6 +49,8 @@ bool parse_percent_of(Section& section, std::string_view key, int& out, Range<in
 // leaves both alone. `version` changes with what the context is made of.
 void parse_client_tls(Section& parent, const std::string& weir_file,
                       std::shared_ptr<const net::TlsClientContext>& context, std::string& version);
+// The key `tls` of whoever listens. nullptr: plain HTTP, or what is wrong has been reported.
+std::shared_ptr<const net::TlsServerContext> parse_server_tls(Section& parent, const std::string& weir_file);
 // A file that the configuration names.
 struct NamedFile {
   std::string path;

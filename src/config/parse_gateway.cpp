@@ -7,7 +7,6 @@ namespace weir::config {
 
 namespace {
 
-constexpr std::string_view kNone[] = {"none"};
 void parse_admin(Section& root, Document& document) {
   const Node* const node = root.find("admin");
   if (node == nullptr) return;
@@ -18,7 +17,7 @@ void parse_admin(Section& root, Document& document) {
   }
   admin.text("token", document.admin_token);
   read_secret_file(admin, "token_file", document.weir_file, document.admin_token);
-  admin.not_supported("tls", kNone);
+  document.admin_tls = parse_server_tls(admin, document.weir_file);
   admin.finish();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `listen`: addresses, and what is spoken there. Certificates and keys are read here, so they are watched and
-// reloaded with everything else; no message quotes them.
+// `listen`: addresses, and what is spoken there (on the admin port, too). Certificates and keys are read
+// here, so they are watched and reloaded with everything else; no message quotes them.
 #include "config/parse.hpp"
 #include "net/tls_context.hpp"
 
@@ -52,10 +52,22 @@ void parse_clients(Section& tls, const std::string& weir_file, net::TlsServerOpt
   }
 }
 
-// nullptr: what is wrong has been reported.
-std::shared_ptr<const net::TlsServerContext> parse_tls(const Node& node, const std::string& path,
-                                                       const std::string& weir_file, Context& context) {
-  Section tls(node, path, context);
+void parse_speech(Section& item, Document& document, http::ListenerOptions& options) {
+  using Preamble = http::ListenerOptions::Preamble;
+  bool proxy_protocol = false;
+  item.boolean("proxy_protocol", proxy_protocol);
+  if (proxy_protocol) options.preamble = Preamble::proxy_protocol;
+  options.tls = parse_server_tls(item, document.weir_file);
+}
+
+}  // namespace
+
+std::shared_ptr<const net::TlsServerContext> parse_server_tls(Section& parent, const std::string& weir_file) {
+  const Node* const node = parent.find("tls");
+  const bool plain =
+      node == nullptr || (node->kind == Node::Kind::scalar && !node->quoted && node->text == "none");
+  if (plain) return nullptr;
+  Section tls(*node, parent.path_of("tls"), parent.context());
   net::TlsServerOptions options;
   options.ticket_keys = &net::process_ticket_keys();
   parse_certificates(tls, weir_file, options);
@@ -71,20 +83,6 @@ std::shared_ptr<const net::TlsServerContext> parse_tls(const Node& node, const s
   if (made == nullptr) tls.error("client_ca", why);
   return made;
 }
-
-void parse_speech(Section& item, Document& document, http::ListenerOptions& options) {
-  using Preamble = http::ListenerOptions::Preamble;
-  bool proxy_protocol = false;
-  item.boolean("proxy_protocol", proxy_protocol);
-  if (proxy_protocol) options.preamble = Preamble::proxy_protocol;
-  const Node* const tls = item.find("tls");
-  const bool plain =
-      tls == nullptr || (tls->kind == Node::Kind::scalar && !tls->quoted && tls->text == "none");
-  if (plain) return;
-  options.tls = parse_tls(*tls, item.path_of("tls"), document.weir_file, item.context());
-}
-
-}  // namespace
 
 void parse_listen(Section& root, Document& document) {
   const Node* const list = root.find("listen");

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "config/compile.hpp"
+#include "config/printable_tls.hpp"
 #include "config/resolve.hpp"
 #include "identity/jwt_keys.hpp"
 #include "upstream/shared_cluster.hpp"
@@ -36,14 +37,26 @@ json::array texts(const std::vector<std::string>& list) {
   return out;
 }
 
+json::object listener_of(const pipeline::Listener& at, const http::ServerOptions& server) {
+  json::object out{{"address", text_of(at)}, {"proxy_protocol", false}, {"tls", nullptr}};
+  for (const http::ListenerOptions& one : server.listeners) {
+    if (one.host != at.host || one.port != at.port) continue;
+    out["proxy_protocol"] = one.preamble == http::ListenerOptions::Preamble::proxy_protocol;
+    out["tls"] = tls_of(one.tls.get());
+  }
+  return out;
+}
+
 json::object gateway(const pipeline::Runtime& runtime) {
   json::object out;
   out["node"] = runtime.node;
   out["workers"] = runtime.workers == 0 ? json::value("auto") : json::value(runtime.workers);
   json::array listeners;
-  for (const auto& one : runtime.listeners) listeners.emplace_back(text_of(one));
+  for (const auto& one : runtime.listeners) listeners.push_back(listener_of(one, runtime.server));
   out["listen"] = std::move(listeners);
-  out["admin"] = {{"address", text_of(runtime.admin)}, {"token", secret(runtime.admin_token)}};
+  out["admin"] = {{"address", text_of(runtime.admin)},
+                  {"token", secret(runtime.admin_token)},
+                  {"tls", tls_of(runtime.admin_tls.get())}};
   return out;
 }
 
@@ -68,7 +81,7 @@ json::object store_of(const store::StoreOptions& store) {
   json::array sentinels;
   for (const auto& one : store.sentinels) sentinels.emplace_back(one.host + ":" + std::to_string(one.port));
   out["sentinel"] = std::move(sentinels);
-  out["tls"] = store.tls != nullptr;
+  out["tls"] = tls_of(store.tls.get());
   out["database"] = store.database;
   out["username"] = store.username;
   out["password"] = secret(store.password);
@@ -147,7 +160,7 @@ json::array upstreams(const pipeline::Runtime& runtime) {
                    {"retries", retries_of(cluster.retries)},
                    {"max_connections", cluster.cap.max_connections},
                    {"queue", {{"size", cluster.cap.queue_size}, {"wait", ms(cluster.cap.queue_wait)}}},
-                   {"tls", cluster.tls != nullptr},
+                   {"tls", tls_of(cluster.tls.get())},
                    {"trailers", json::value_from(cluster.trailers)},
                    {"upgrades", json::value_from(cluster.upgrades)}});
   }

@@ -28,6 +28,21 @@ std::vector<std::string_view> dimension_names(const Document& document) {
   return names;
 }
 
+// Whoever reaches the address has to prove who they are, and should not have to do it in the clear.
+void validate_admin_access(const Document& document, Diagnostics& diagnostics) {
+  const net::TlsDemands demands = net::tls_demands(document.admin_tls.get());
+  if (demands == net::TlsDemands::certificate) return;
+  if (document.admin_token.empty()) {
+    diagnostics.error(
+        document.admin.at, "admin.address",
+        "is beyond loopback and there is neither a token_file nor tls with client_ca; write one, or "
+        "use 127.0.0.1");
+  } else if (demands == net::TlsDemands::none) {
+    diagnostics.note(document.admin.at, "admin.address",
+                     "is beyond loopback without tls: whoever can listen in on the network learns the token");
+  }
+}
+
 void validate_gateway(const Document& document, Diagnostics& diagnostics) {
   if (!is_name(document.node.value)) {
     diagnostics.error(document.node.at, "node",
@@ -53,9 +68,8 @@ void validate_gateway(const Document& document, Diagnostics& diagnostics) {
   if (!is_address(admin.host)) {
     diagnostics.error(document.admin.at, "admin.address",
                       "is not an IP address; write one such as 127.0.0.1");
-  } else if (!is_loopback(admin.host) && document.admin_token.empty()) {
-    diagnostics.error(document.admin.at, "admin.address",
-                      "is beyond loopback and there is no token_file; write one, or use 127.0.0.1");
+  } else if (!is_loopback(admin.host)) {
+    validate_admin_access(document, diagnostics);
   }
   if (addresses.contains({admin.host, admin.port})) {
     diagnostics.error(document.admin.at, "admin.address", "is one of the addresses under listen");

@@ -153,9 +153,13 @@ std::shared_ptr<const TlsCertificate> TlsCertificate::load(const TlsFile& certif
 
 std::string TlsCertificate::validity_fault(std::int64_t now_s) const {
   const ASN1_TIME* const begin = X509_get0_notBefore(leaf_.get());
-  if (not_after_s_ <= now_s) return "expired at " + date_of(X509_get0_notAfter(leaf_.get()));
+  if (not_after_s_ <= now_s) return "expired at " + not_after();
   if (seconds_of(begin) > now_s) return "is not valid before " + date_of(begin);
   return {};
+}
+
+std::string TlsCertificate::not_after() const {
+  return date_of(X509_get0_notAfter(leaf_.get()));
 }
 
 bool TlsCertificate::is_same(const TlsCertificate& other) const noexcept {

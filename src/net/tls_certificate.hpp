@@ -40,6 +40,7 @@ class TlsCertificate {
   const std::string& file() const noexcept { return file_; }
   const std::vector<std::string>& names() const noexcept { return names_; }
   std::int64_t not_after_s() const noexcept { return not_after_s_; }  // seconds since 1970
+  std::string not_after() const;                                      // the same as "2026-11-30T12:00:00Z"
   const std::string& ocsp() const noexcept { return ocsp_; }
   X509* leaf() const noexcept { return leaf_.get(); }
   STACK_OF(X509) * chain() const noexcept { return chain_.get(); }

@@ -71,6 +71,20 @@ std::string_view tls_version_name(TlsVersion version) noexcept {
   return version == TlsVersion::tls1_3 ? "TLSv1.3" : "TLSv1.2";
 }
 
+TlsDemands tls_demands(const TlsServerContext* context) noexcept {
+  using Ask = TlsServerOptions::ClientCertificate;
+  if (context == nullptr) return TlsDemands::none;
+  switch (context->options().client_certificate) {
+    case Ask::none:
+      return TlsDemands::tls;
+    case Ask::optional:
+      return TlsDemands::optional_certificate;
+    case Ask::required:
+      break;
+  }
+  return TlsDemands::certificate;
+}
+
 std::shared_ptr<const TlsServerContext> TlsServerContext::make(TlsServerOptions options, std::string& why) {
   std::shared_ptr<TlsServerContext> made(new TlsServerContext);
   made->options_ = std::move(options);

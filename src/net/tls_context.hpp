@@ -52,6 +52,11 @@ class TlsServerContext {
   TlsHandle<SSL_CTX> context_;
 };
 
+// What the clients of a listener have to do: speak plainly, speak TLS, show a certificate or may show one. A
+// null context: plainly.
+enum class TlsDemands : std::uint8_t { none, tls, optional_certificate, certificate };
+TlsDemands tls_demands(const TlsServerContext* context) noexcept;
+
 struct TlsClientOptions {
   enum class Verify : std::uint8_t { on, off };
 

@@ -134,6 +134,9 @@ struct Runtime {
   std::vector<Listener> listeners;
   Listener admin;
   std::string admin_token;  // empty: none needed (loopback)
+  // Null: plain HTTP. Its certificates change with a reload; whether it is there, and whom it asks for a
+  // certificate, does not.
+  std::shared_ptr<const net::TlsServerContext> admin_tls;
   std::size_t workers = 0;  // 0: one per core
 };
 

@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
         WeirCase{"listen: [{address: \"127.0.0.1:80\", proxy_protocol: true}]",
                  "listen: has proxy_protocol, but trusted_proxies is empty: nobody could connect"},
         WeirCase{"admin: {address: \"0.0.0.0:9901\"}",
-                 "admin.address: is beyond loopback and there is no token_file"},
+                 "admin.address: is beyond loopback and there is neither a token_file nor tls"},
         WeirCase{"trusted_proxies: [10.0.0.0/40]", "trusted_proxies: `10.0.0.0/40` is not an address block"},
         WeirCase{"trusted_proxies: [10.1.0.0/8]",
                  "trusted_proxies: `10.1.0.0/8` has bits set beyond its prefix"},
