@@ -9,6 +9,7 @@ namespace {
 
 std::string unknown_option(const std::string& given, const std::vector<Arguments::Option>& known) {
   std::vector<std::string_view> names;
+  names.reserve(known.size());
   for (const auto& option : known) names.push_back(option.name);
   std::string text = "unknown option " + given;
   if (const auto nearest = config::nearest(given.substr(given.find_first_not_of('-')), names);

@@ -23,9 +23,10 @@ template <class Answer>
 std::optional<Answer> ask_worker(Worker& worker, boost::asio::awaitable<Answer> question) {
   const auto said = std::make_shared<std::promise<std::optional<Answer>>>();
   auto answer = said->get_future();
-  boost::asio::co_spawn(worker.io(), std::move(question), [said](std::exception_ptr failed, Answer value) {
-    said->set_value(failed ? std::nullopt : std::optional<Answer>(std::move(value)));
-  });
+  boost::asio::co_spawn(worker.io(), std::move(question),
+                        [said](const std::exception_ptr& failed, Answer value) {
+                          said->set_value(failed ? std::nullopt : std::optional<Answer>(std::move(value)));
+                        });
   if (answer.wait_for(kAskPatience) != std::future_status::ready) return std::nullopt;
   return answer.get();
 }

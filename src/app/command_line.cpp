@@ -46,6 +46,7 @@ void print_help(std::ostream& out) {
 
 int unknown_command(const std::string& name) {
   std::vector<std::string_view> names;
+  names.reserve(std::size(kCommands));
   for (const Command& command : kCommands) names.push_back(command.name);
   std::cerr << "weir: unknown command '" << name << "'";
   if (const auto nearest = config::nearest(name, names); !nearest.empty()) {

@@ -63,7 +63,7 @@ bool peek(const pipeline::Runtime& runtime, pipeline::Explanation& explanation) 
     co_return ready && !explanation.charges.store_error;
   };
   bool answered = false;
-  boost::asio::co_spawn(io, ask, [&](std::exception_ptr, bool good) { answered = good; });
+  boost::asio::co_spawn(io, ask, [&](const std::exception_ptr&, bool good) { answered = good; });
   io.run();
   return answered;
 }

@@ -18,6 +18,7 @@ void parse_limits(Section& root, http::ServerOptions& server) {
   if (section.size("target_bytes", bytes, {256, 64 * 1024})) server.target_bytes = bytes;
   section.size("body_bytes", server.body_bytes, {0, std::uint64_t{1} << 40});
   section.size("body_min_rate", server.body_min_rate, {0, std::uint64_t{1} << 30});
+  section.size("response_min_rate", server.response_min_rate, {0, std::uint64_t{1} << 30});
   std::int64_t count = 0;
   if (section.count("header_count", count, {1, 1000})) server.header_count = static_cast<std::size_t>(count);
   if (section.count("connections", count, {1, 10'000'000})) {

@@ -174,6 +174,7 @@ json::object server_of(const http::ServerOptions& server, std::int64_t drain_ms)
             {"target_bytes", server.target_bytes},
             {"body_bytes", server.body_bytes},
             {"body_min_rate", server.body_min_rate},
+            {"response_min_rate", server.response_min_rate},
             {"connections", server.connections},
             {"connections_per_address", server.connections_per_address}}},
           {"timeouts",

@@ -7,6 +7,7 @@
 #include "config/lint.hpp"
 #include "config/parse.hpp"
 #include "identity/path_table.hpp"
+#include "net/tls_context.hpp"
 
 namespace weir::config {
 

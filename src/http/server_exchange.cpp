@@ -31,6 +31,8 @@ void ServerExchange::begin() {
   body_.collect_trailers(&trailers_);
   const ServerOptions& options = *downstream_.options;
   pace_.begin(options.body_min_rate, std::max(options.body_rate_window, options.body_idle_timeout).count());
+  const auto send_window = std::max(options.body_rate_window, options.write_timeout).count();
+  send_pace_.begin(options.write_timeout.count(), options.response_min_rate, send_window);
   wants_continue_ = head_.expects_continue;
   started_ms_ = loop_.now_ms();
   writer_.begin({head_.method, head_.version_minor});

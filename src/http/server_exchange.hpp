@@ -15,6 +15,7 @@
 #include "http/exchange_pool.hpp"
 #include "http/request_parser.hpp"
 #include "http/response_writer.hpp"
+#include "http/send_pace.hpp"
 #include "http/tunnel.hpp"
 #include "net/listening_socket.hpp"
 #include "net/stream.hpp"
@@ -112,6 +113,8 @@ class ServerExchange final : public Exchange {
   std::int64_t deadline(std::chrono::milliseconds limit) const noexcept;
   std::int64_t body_deadline(std::int64_t idle_since_ms) const noexcept;
   bool total_time_is_over() const noexcept;
+  std::int64_t send_deadline() noexcept;
+  bool takes_too_long(net::Wake wake) noexcept;
   ResponseWriter::Persistence persistence_now() const noexcept;
   void build_reply(int status, const LocalReply& reply, ResponseWriter::Persistence wanted);
   boost::asio::awaitable<void> drain_rest();
@@ -136,6 +139,7 @@ class ServerExchange final : public Exchange {
   BodyReader body_;
   std::string trailers_;  // of the request
   BodyPace pace_;
+  SendPace send_pace_;
   error_code body_error_;
   std::uint64_t received_ = 0;
   std::uint64_t tunnel_sent_ = 0;

@@ -88,17 +88,38 @@ Result<bool> ServerExchange::flush_now() {
 }
 
 awaitable<Result<void>> ServerExchange::flush() {
+  Wake wake = Wake::ready;
   for (;;) {
     const Result<bool> sent = flush_now();
     if (!sent) co_return sent.error();
     if (*sent) co_return Result<void>();
-    const std::int64_t until = deadline(downstream_.options->write_timeout);
-    const Wake wake = co_await downstream_.stream->wait(Interest::write, until);
-    if (wake == Wake::ready) continue;
-    if (wake == Wake::timed_out) ending_ = Ending::timed_out;
+    const std::int64_t began_ms = loop_.now_ms();
+    if (wake == Wake::ready) send_pace_.wrote(began_ms);
+    const std::int64_t until = send_deadline();
+    wake = co_await downstream_.stream->wait(Interest::write, until);
+    send_pace_.waited(loop_.now_ms() - began_ms);
+    const bool gone = wake == Wake::canceled;
+    if (!gone && !takes_too_long(wake)) continue;
+    if (!gone) ending_ = Ending::timed_out;
     lose_client();
-    co_return wake == Wake::timed_out ? Error::write_timeout : Error::client_gone;
+    co_return gone ? Error::client_gone : Error::write_timeout;
   }
+}
+
+// The first wait of an exchange notes from where its bytes count.
+std::int64_t ServerExchange::send_deadline() noexcept {
+  if (send_pace_.wants_start()) send_pace_.start(downstream_.stream->acknowledged().value_or(0));
+  const std::int64_t own = send_pace_.deadline_ms(loop_.now_ms());
+  if (own == 0 || total_deadline_ms_ == 0) return std::max(own, total_deadline_ms_);
+  return std::min(own, total_deadline_ms_);
+}
+
+bool ServerExchange::takes_too_long(Wake wake) noexcept {
+  if (wake == Wake::timed_out && total_time_is_over()) return true;
+  const std::int64_t now_ms = loop_.now_ms();
+  if (!send_pace_.may_judge(now_ms)) return false;
+  const auto acknowledged = downstream_.stream->acknowledged();
+  return acknowledged ? send_pace_.too_slow(now_ms, *acknowledged) : wake == Wake::timed_out;
 }
 
 void ServerExchange::abort() noexcept {

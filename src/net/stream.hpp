@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "net/acknowledged.hpp"
 #include "net/event_loop.hpp"
 #include "net/poller.hpp"
 #include "net/waiter.hpp"
@@ -44,6 +46,8 @@ class Stream : public Pollable {
   // True if try_read() may find something: bytes, the end, or an error.
   virtual bool may_read() const noexcept { return readable_; }
   bool may_write() const noexcept { return writable_ && unsent_.empty(); }
+  // Bytes that the peer's side has acknowledged, in all (of TLS: with its records). One system call.
+  std::optional<std::uint64_t> acknowledged() const noexcept { return acknowledged_bytes(descriptor_); }
   // Tells the peer that nothing more comes; reading goes on.
   virtual void shutdown_write() noexcept;
 

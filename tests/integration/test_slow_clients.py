@@ -51,24 +51,26 @@ class Ordinary:
         self.thread.join()
 
 
+def big_upstream(case, size):
+    """Its address; every answer is `size` bytes."""
+    port = free_port()
+    process = subprocess.Popen([sys.executable, "-B", "-m", "support.big_upstream", str(port), str(size)],
+                               cwd=ROOT / "tests")
+    case.addCleanup(process.wait)
+    case.addCleanup(process.terminate)
+    return f"127.0.0.1:{port}"
+
+
 @unittest.skipUnless(shutil.which("slowhttptest"), "slowhttptest is not installed")
 class SlowClients(GatewayCase):
     TIMES = {"header": "2s", "body_idle": "2s"}
-
-    def big_upstream(self):
-        port = free_port()
-        process = subprocess.Popen([sys.executable, "-B", "-m", "support.big_upstream", str(port), str(MIB)],
-                                   cwd=ROOT / "tests")
-        self.addCleanup(process.wait)
-        self.addCleanup(process.terminate)
-        return f"127.0.0.1:{port}"
 
     def under_attack(self, *options):
         """Runs slowhttptest against a gateway with an ordinary client beside it. Returns the gateway and the most
         connections that were open at once."""
         weir = self.weir(self.upstream(), settings={
             "timeouts": self.TIMES, "log": {"access": "off"},
-            "upstreams": {"big": {"endpoints": [self.big_upstream()]}},
+            "upstreams": {"big": {"endpoints": [big_upstream(self, MIB)]}},
             "routes": [{"path": "/big", "upstream": "big"}, {"path": "/**", "upstream": "default"}]})
         self.eventually(lambda: weir.client.get("/big").status == 200, 10, "the upstream of large answers")
         before, peak, most = weir.rss(), 0, 0
@@ -106,6 +108,40 @@ class SlowClients(GatewayCase):
     def test_slow_reading(self):
         _, most = self.under_attack("-X", "-n", "1", "-z", "32", "-w", "512", "-y", "1024")
         self.assertGreater(most, CONNECTIONS / 4)
+
+
+class Readers(GatewayCase):
+    def test_slow_lines_live_and_one_that_holds_on_is_cut(self):
+        """64 at 100 KiB/s, and one at 10 B/s: its grace is the `write` time, or the window of the minimum rate."""
+        backend = big_upstream(self, 8 * MIB)
+        weir = self.weir(self.upstream(), settings={
+            "timeouts": {"write": "10s"}, "upstreams": {"default": {"endpoints": [backend]}}})
+        self.eventually(lambda: weir.client.get("/").status == 200, 10, "the upstream of large answers")
+        links = [weir.client.connect() for _ in range(65)]
+        for n, link in enumerate(links):
+            self.addCleanup(link.close)
+            link.send(f"GET /{'held' if n == 64 else 'slow'} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        got, held, gone = [0] * 64, links.pop(), []
+        end = time.monotonic() + 30
+        while not gone and time.monotonic() < end:
+            began = time.monotonic()
+            for n, link in enumerate(links):
+                got[n] += len(link.socket.recv(50 * 1024))
+            try:
+                held.socket.recv(5)
+            except ConnectionResetError:
+                pass
+            gone = weir.records('"path":"/held"')
+            time.sleep(max(0.0, 0.5 - (time.monotonic() - began)))
+        self.assertEqual([(record["ending"], record["status"]) for record in gone], [("timed_out", 200)])
+        self.assertEqual(weir.records('"path":"/slow"'), [], "all the others still read")
+        for n in range(4):
+            while got[n] < 8 * MIB:
+                piece = len(links[n].socket.recv(MIB))
+                self.assertGreater(piece, 0)
+                got[n] += piece
+        lines = self.eventually(lambda: len(found := weir.records('"path":"/slow"')) == 4 and found, 10, "their lines")
+        self.assertEqual({record["ending"] for record in lines}, {"complete"})
 
 
 class Bounds(GatewayCase):

@@ -39,12 +39,15 @@ struct ServerOptions {
   std::chrono::milliseconds body_idle_timeout{30000};   // no body byte for that long; 408
   std::chrono::milliseconds keep_alive_timeout{75000};  // idle between requests; quiet close
   std::chrono::milliseconds total_timeout{0};           // whole exchange
-  std::chrono::milliseconds write_timeout{30000};       // client takes no byte for that long
+  std::chrono::milliseconds write_timeout{30000};       // client acknowledges no byte for that long
   std::chrono::milliseconds tunnel_idle_timeout{60 * 60 * 1000};  // neither side of a tunnel sends that long
   // Bytes per second that a request's body must come with; below: 408. The mean of every body_idle_timeout
   // (or body_rate_window, if that is longer) spent waiting for the client. 0: no minimum.
   std::uint64_t body_min_rate = 100;
-  std::chrono::milliseconds body_rate_window{10000};  // the shortest time that mean is taken over
+  // The same for a response, as the client's side acknowledges it: the mean of every write_timeout (or
+  // body_rate_window) spent waiting for the client; below, the connection is reset. 0: no minimum.
+  std::uint64_t response_min_rate = 100;
+  std::chrono::milliseconds body_rate_window{10000};  // the shortest time these means are taken over
   std::chrono::milliseconds linger_time{2000};        // after a local reply while a body still comes
   std::size_t linger_bytes = 1024 * 1024;
   std::vector<ListenerOptions> listeners;  // addresses that are not among them are plain
