@@ -107,17 +107,28 @@ class AdminTls(GatewayCase):
 
     def test_certificates_follow_a_reload_and_demands_a_restart(self):
         weir = self.secured(self.a)
-        weir.reload_settings({"admin": {"tls": self.b}})
-        with self.assertRaises(ssl.SSLCertVerificationError):
-            weir.admin.get("/status")
+        before = weir.generation()
+        weir.settings["admin"]["tls"] = self.b
+        weir.folder.write(weir.folder.main, weir.settings)
         weir.admin = self.asks(weir, name="b.test")
+        self.eventually(lambda: self.shows_b(weir) and weir.generation() > before, 10, "the new certificate")
+        with self.assertRaises(ssl.SSLCertVerificationError):
+            self.asks(weir).get("/status")
         self.assertEqual(weir.status()["needs_restart"], [])
-        weir.reload_settings({"admin": {"tls": "none"}})
+        del weir.settings["admin"]["tls"]
+        weir.reload_settings({})
         self.assertEqual(weir.status()["needs_restart"], ["admin.tls"])
         weir.reload_settings({"limits": {"header_count": 90}})
         self.assertEqual(weir.status()["needs_restart"], ["admin.tls"], "it still does")
         weir.reload_settings({"admin": {"tls": self.b}})
         self.assertEqual(weir.status()["needs_restart"], [])
+
+    @staticmethod
+    def shows_b(weir):
+        try:
+            return weir.admin.get("/livez").status == 200
+        except ssl.SSLCertVerificationError:
+            return False
 
     def test_config_and_status_show_what_is_spoken_and_no_secret(self):
         weir = self.secured({**self.a, "client_ca": self.authority.ca}, self.ops)
@@ -136,7 +147,8 @@ class AdminTls(GatewayCase):
         self.assertEqual((public["client_certificate"], admin["client_certificate"]), ("none", "required"))
         self.assertEqual(admin["certificates"][0]["file"], self.a["certificate"])
         self.assertEqual(len(weir.metrics().find("weir_tls_certificate_not_after_seconds")), 3)
-        key = open(self.a["key"]).read().splitlines()[1]
+        with open(self.a["key"]) as file:
+            key = file.read().splitlines()[1]
         for page in ("/config", "/status", "/metrics"):
             body = weir.admin.get(page).body.decode()
             self.assertNotIn(key, body)
