@@ -60,7 +60,7 @@ TEST(Auth, IsCompiled) {
   EXPECT_EQ(auth.required, Credential::any);
   EXPECT_EQ(auth.on_invalid, identity::OnInvalid::anonymous);
   EXPECT_THAT(auth.by_path, IsEmpty());
-  for (const char* name : {"x-key", "x-token"}) {
+  for (const std::string_view name : {"x-key", "x-token"}) {
     EXPECT_TRUE(result.runtime->removed_from_trusted.contains(name)) << name;
     EXPECT_TRUE(result.runtime->removed_from_others.contains(name)) << name;
   }
