@@ -15,7 +15,6 @@
 #include "weir/http/error.hpp"
 
 namespace weir::http {
-namespace {
 
 using test::RawClient;
 using test::WorkerThread;
@@ -124,5 +123,4 @@ class ServerTest : public ::testing::Test {
 
 const std::string kGet = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
 
-}  // namespace
 }  // namespace weir::http
