@@ -9,7 +9,7 @@ from support.redis_groups import RedisCluster
 
 
 class HotKeyOfACluster(GatewayCase):
-    LIMIT, PER_SECOND = 2000, 300
+    LIMIT, PER_SECOND, LAYERS = 2000, 300, 2
 
     @classmethod
     def setUpClass(cls):
@@ -54,7 +54,7 @@ class HotKeyOfACluster(GatewayCase):
         """Nobody saw an error; nobody passed beyond the limit but those who were counted here while a node was away."""
         self.assertLessEqual({answer.status for answer in answers}, {200, 429})
         total = lambda name, **labels: sum(weir.metrics().value(name, **labels) for weir in weirs)
-        alone = total("weir_store_local_verdicts_total")
+        alone = total("weir_store_local_verdicts_total") / self.LAYERS
         passed = len(allowed(answers))
         self.assertLessEqual(passed, self.LIMIT + alone)
         if not kept_up(answers[:len(answers) // 6]):  # those before the step
@@ -62,12 +62,14 @@ class HotKeyOfACluster(GatewayCase):
         lapsed = total("weir_lease_permits_lapsed_total")
         self.assertGreaterEqual(passed, min(self.LIMIT, len(answers)) - lapsed - 100, "one lease of each may be lost")
         self.assertGreater(total("weir_lease_requests_total", decided="at_hand"), passed / 4)
-        self.assertLessEqual(alone, len(answers) * 0.4)
+        # The fail-over takes a second or two, and the store is trusted again after its probes: 4 to 6 of the 9 seconds.
+        self.assertLessEqual(alone, len(answers) * 0.6)
 
     def fail_over(self, caller):
-        old = self.cluster.primary_of(self.key_of(caller))
+        key = self.key_of(caller)
+        old = self.cluster.primary_of(key)
         self.cluster.replica_of(old).call("CLUSTER", "FAILOVER")
-        self.eventually(lambda: self.cluster.primary_of(self.key_of(caller)) is not old, 20, "another primary")
+        self.eventually(lambda: self.cluster.primary_of(key) is not old, 20, "another primary")
 
     def move_slot(self, caller):
         """As redis-cli reshards, for the one slot: its keys go over one by one while it is asked for."""
