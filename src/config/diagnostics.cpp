@@ -11,13 +11,19 @@ static bool comes_before(const Diagnostic* a, const Diagnostic* b) {
   return a->at != b->at ? a->at < b->at : std::less<>()(a, b);
 }
 
+// What was written may hold anything, and is quoted: one message stays one line.
+static std::string on_one_line(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
 std::uint32_t Diagnostics::add_file(std::string name) {
   files_.push_back(std::move(name));
   return static_cast<std::uint32_t>(files_.size() - 1);
 }
 
 void Diagnostics::add(Severity severity, Position at, std::string path, std::string text) {
-  list_.push_back({severity, at, std::move(path), std::move(text)});
+  list_.push_back({severity, at, on_one_line(std::move(path)), on_one_line(std::move(text))});
 }
 
 void Diagnostics::error(Position at, std::string path, std::string text) {

@@ -28,6 +28,14 @@ TEST(Diagnostics, LinesAreSortedByPlaceAndKeptApartBySeverity) {
   EXPECT_EQ(all.place({b, 12, 9}), "b.yaml:12:9");
 }
 
+TEST(Diagnostics, AMessageIsOneLineWhateverItQuotes) {
+  Diagnostics all;
+  const std::uint32_t file = all.add_file("a.yaml");
+  all.error({file, 1, 1}, "li\nmit", "`127.0.0.1:\n\r\t9000\x7f` has no valid port");
+  EXPECT_THAT(all.lines(Severity::error),
+              ElementsAre("a.yaml:1:1: li mit: `127.0.0.1:   9000 ` has no valid port"));
+}
+
 TEST(Diagnostics, WarningsAloneFailNothing) {
   Diagnostics all;
   all.add_file("a");
