@@ -12,9 +12,8 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
-#include <vector>
 
+#include "store/chain_halves.hpp"
 #include "store/lease_store.hpp"
 #include "weir/limit/counter_store.hpp"
 
@@ -30,7 +29,6 @@ class RegionStore final : public limit::CounterStore {
  public:
   // Both outlive this store.
   RegionStore(limit::CounterStore& region, LeaseStore& parent);
-  ~RegionStore() override;
 
   bool decide_now(limit::ChargeSet& set) override;  // false for a mixed set
   boost::asio::awaitable<void> decide(limit::ChargeSet& set) override;
@@ -42,14 +40,11 @@ class RegionStore final : public limit::CounterStore {
   const RegionStats& stats() const noexcept { return stats_; }
 
  private:
-  struct Halves;
-  class Borrowed;
-
   void give_back_region(limit::ChargeSet& region);
 
   limit::CounterStore& region_;
   LeaseStore& parent_;
-  std::vector<std::unique_ptr<Halves>> spare_;
+  ChainHalvesPool halves_{limit::Scope::global};
   RegionStats stats_;
 };
 

@@ -11,9 +11,7 @@
 // Threads: one per worker, over the worker's store and the process's memory store.
 #pragma once
 
-#include <memory>
-#include <vector>
-
+#include "store/chain_halves.hpp"
 #include "weir/limit/counter_store.hpp"
 
 namespace weir::store {
@@ -22,7 +20,6 @@ class ScopeStore final : public limit::CounterStore {
  public:
   // Both outlive this store. `memory` answers at once (decide_now is true).
   ScopeStore(limit::CounterStore& memory, limit::CounterStore& fleet);
-  ~ScopeStore() override;
 
   bool decide_now(limit::ChargeSet& set) override;  // false for a mixed set
   boost::asio::awaitable<void> decide(limit::ChargeSet& set) override;
@@ -32,15 +29,11 @@ class ScopeStore final : public limit::CounterStore {
   void renew(const limit::ChargeSet& set) override;
 
  private:
-  struct Halves;
-  // Halves are large; a worker keeps as many as it ever had requests waiting at once.
-  class Borrowed;
-
   void give_back(const limit::ChargeSet& instance, std::size_t layer);
 
   limit::CounterStore& memory_;
   limit::CounterStore& fleet_;
-  std::vector<std::unique_ptr<Halves>> spare_;
+  ChainHalvesPool halves_{limit::Scope::instance};
 };
 
 }  // namespace weir::store
