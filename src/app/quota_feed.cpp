@@ -9,7 +9,6 @@
 
 #include "app/document_session.hpp"
 #include "telemetry/log.hpp"
-#include "weir/base/clock.hpp"
 
 namespace weir::app {
 namespace {

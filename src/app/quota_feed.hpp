@@ -6,6 +6,7 @@
 // Threads: the io_context's one thread; what is const from any.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -18,6 +19,7 @@
 #include <string>
 
 #include "store/published_document.hpp"
+#include "weir/base/clock.hpp"
 #include "weir/store/options.hpp"
 
 namespace weir::app {
@@ -44,6 +46,8 @@ class QuotaFeed : public std::enable_shared_from_this<QuotaFeed> {
   // What the store said last, and when (wall clock, ms; 0: it has not answered yet).
   std::string published_version() const;
   std::int64_t answered_wall_ms() const noexcept { return answered_wall_ms_.load(std::memory_order_relaxed); }
+  // Since when it has said nothing (wall clock, ms): since it last answered, or since it is asked.
+  std::int64_t silent_since_wall_ms() const noexcept { return std::max(answered_wall_ms(), begun_wall_ms_); }
 
  private:
   static boost::asio::awaitable<void> run(std::shared_ptr<QuotaFeed> self);
@@ -57,6 +61,7 @@ class QuotaFeed : public std::enable_shared_from_this<QuotaFeed> {
   boost::asio::steady_timer timer_;
   std::string known_;
   bool stopped_ = false;
+  const std::int64_t begun_wall_ms_ = system_clock().wall_ms();
   std::atomic<std::int64_t> answered_wall_ms_{0};
   mutable std::mutex mutex_;
   std::string published_;

@@ -18,11 +18,11 @@ std::vector<telemetry::SampleFamily> quota_families(const pipeline::Runtime& run
                     {"source", std::string(pipeline::name_of(origin.source))}},
                    1,
                    {}}}});
-  const std::int64_t answered = feed == nullptr ? 0 : feed->answered_wall_ms();
-  if (answered != 0) {
-    out.push_back(telemetry::gauge_family("weir_quotas_source_age_seconds",
-                                          "Since the store last said which quotas are published.",
-                                          static_cast<double>(now_ms - answered) / 1000));
+  if (feed != nullptr) {
+    out.push_back(telemetry::gauge_family(
+        "weir_quotas_source_age_seconds",
+        "Since the store last said which quotas are published; if it never did, since it is asked.",
+        static_cast<double>(now_ms - feed->silent_since_wall_ms()) / 1000));
   }
   return out;
 }

@@ -192,6 +192,8 @@ class StoreGone(PushCase):
         self.assertEqual(self.limit_of(weir), "20")
         shown = weir.status()["quotas"]
         self.assertEqual((shown["version"], shown["source"]), (version, "copy"))
+        # A store that has been silent since the start is seen, too: the alert goes by this.
+        self.eventually(lambda: weir.metrics().value("weir_quotas_source_age_seconds") > 1, WITHIN, "its silence")
         explained = run("explain", "-c", str(weir.folder.main), "-H", "X-User-Id: u", "GET", "/")
         self.assertIn("20", explained.stdout)
         # A store that lost everything changes nothing either.
