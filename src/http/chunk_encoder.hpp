@@ -19,7 +19,7 @@ inline void append_last_chunk(std::string& out, std::string_view trailers) {
 // One chunk. Nothing for empty bytes: an empty chunk would be the end of the body.
 inline void append_chunk(std::string& out, std::string_view bytes) {
   if (bytes.empty()) return;
-  append(out, std::string_view(Digits<16>(bytes.size())), "\r\n", bytes, "\r\n");
+  append(out, Digits<16>(bytes.size()), "\r\n", bytes, "\r\n");
 }
 
 }  // namespace weir::http

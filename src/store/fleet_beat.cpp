@@ -5,10 +5,10 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <charconv>
 #include <random>
 
 #include "base/hash.hpp"
+#include "weir/base/append.hpp"
 
 namespace weir::store {
 namespace {
@@ -16,9 +16,7 @@ namespace {
 constexpr std::size_t kHead = 3;  // instances, epoch, clock
 
 std::string hex(std::uint64_t value) {
-  char digits[16];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value, 16);
-  return {digits, end.ptr};
+  return std::string(Digits<16>(value));
 }
 
 }  // namespace

@@ -4,15 +4,16 @@
 #include <charconv>
 
 #include "base/hash.hpp"
+#include "weir/base/append.hpp"
 
 namespace weir::store {
 namespace {
 
 // Hashed: a node's name may hold anything, also what would be a hash tag of its own.
 std::string key_of(std::string_view node) {
-  char digits[16];
-  const auto end = std::to_chars(digits, digits + sizeof digits, stable_hash(node), 16);
-  return "w1:{quotas:" + std::string(digits, end.ptr) + "}";
+  std::string key;
+  append(key, "w1:{quotas:", Digits<16>(stable_hash(node)), "}");
+  return key;
 }
 
 std::int64_t number_of(const redis::Reply& reply) {
