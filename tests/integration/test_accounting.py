@@ -11,7 +11,7 @@ LAYERS = ("node", "caller", "user", "api")
 def limits(tight, algorithm="sliding_window"):
     """Room in every layer, but for one key of the tight one: caller A, user u1, api /a, or the node."""
     keys = {"caller": "A", "user": "u1", "api": "/a"}
-    out = {name: {"default": ROOM, "window": "1h", "algorithm": algorithm} for name in LAYERS}
+    out = {name: {"default": ROOM, "window": "31d", "algorithm": algorithm} for name in LAYERS}
     if tight == "node":
         out["node"]["default"] = TIGHT
     elif tight is not None:
@@ -54,12 +54,12 @@ class Accounting(GatewayCase):
         """Nothing avoids the node's key: its limit is raised, and the others show what they were charged."""
         weir = self.weir(self.upstream(), limits("node"), store=self.store())
         self.assert_statuses(self.at_once(weir, 40, "/a", who("A", "u1")), s200=TIGHT, s429=40 - TIGHT)
-        weir.reload_limit(limits(None) | {"node": {"default": 1000, "window": "1h", "algorithm": "sliding_window"}})
+        weir.reload_limit(limits(None) | {"node": {"default": 1000, "window": "31d", "algorithm": "sliding_window"}})
         count, layers = self.count_until_refused(weir, "/a", who("A", "u1"))
         self.assertEqual((count, layers), (ROOM - TIGHT, ["caller", "user", "api"]))
 
     def test_one_user_at_ten_times_its_limit_leaves_the_others_whole(self):
-        limit = {"caller": {"default": 500, "window": "1h"}, "user": {"default": 40, "window": "1h"}}
+        limit = {"caller": {"default": 500, "window": "31d"}, "user": {"default": 40, "window": "31d"}}
         weir = self.weir(self.upstream(), limit, store=self.store())
         headers = lambda i: who("A", "loud" if i % 2 else f"quiet{i // 2 % 10}")
         answers = self.at_once(weir, 800, "/", headers)
@@ -68,7 +68,7 @@ class Accounting(GatewayCase):
         self.assertEqual(statuses(loud), {200: 40, 429: 360})
 
     def test_shadow_layers_do_not_lose_either(self):
-        limit = limits("user") | {"ip": {"default": ROOM + 10, "window": "1h", "mode": "shadow"}}
+        limit = limits("user") | {"ip": {"default": ROOM + 10, "window": "31d", "mode": "shadow"}}
         weir = self.weir(self.upstream(), limit, store=self.store())
         self.assert_statuses(self.at_once(weir, 40, "/a", who("A", "u1")), s200=TIGHT, s429=40 - TIGHT)
         self.assertEqual(self.count_until_refused(weir, "/a", who("A", "u2"))[0], ROOM - TIGHT)

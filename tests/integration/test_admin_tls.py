@@ -51,7 +51,7 @@ class AdminTls(GatewayCase):
 
     @unittest.skipUnless(shutil.which("curl"), "curl")
     def test_curl_openssl_and_the_commands(self):
-        weir = self.secured(self.a, limit={"caller": {"default": 2, "window": "1h"}})
+        weir = self.secured(self.a, limit={"caller": {"default": 2, "window": "31d"}})
         weir.client.repeat(3, "/", who("A"))
         self.assertEqual(json.loads(self.curl(weir, "/status")[0])["state"], "ready")
         self.assertIn("weir_build_info", self.curl(weir, "/metrics")[0])
@@ -79,7 +79,7 @@ class AdminTls(GatewayCase):
 
     def test_a_certificate_stands_in_for_the_token(self):
         tls = {**self.a, "client_ca": self.authority.ca}
-        weir = self.secured(tls, self.ops, {"user": {"default": 5, "window": "1h"}}, address="0.0.0.0:%d" % free_port())
+        weir = self.secured(tls, self.ops, {"user": {"default": 5, "window": "31d"}}, address="0.0.0.0:%d" % free_port())
         self.assertEqual(weir.admin.get("/status").status, 200)
         with self.assertRaises(REFUSED):
             self.asks(weir).get("/livez")

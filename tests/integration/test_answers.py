@@ -8,7 +8,7 @@ from support.case import GatewayCase, who
 from support.client import request_bytes
 from support.upstream import Answer
 
-ONE = {"user": {"default": 1, "window": "1h"}}
+ONE = {"user": {"default": 1, "window": "31d"}}
 
 
 class Refusals(GatewayCase):
@@ -54,9 +54,9 @@ class Refusals(GatewayCase):
 
     def test_reset_as_seconds_or_epoch(self):
         delta = self.refused(settings={"answers": {"legacy": "delta"}}).number("X-RateLimit-Reset")
-        self.assertTrue(1 <= delta <= 3601)
+        self.assertTrue(1 <= delta <= 31 * 86400 + 1)
         epoch = self.refused().number("X-RateLimit-Reset")
-        self.assertTrue(1 <= epoch - time.time() + 1 <= 3602)
+        self.assertTrue(1 <= epoch - time.time() + 1 <= 31 * 86400 + 2)
 
     def test_blocked_is_403_and_says_no_time(self):
         weir = self.weir(self.upstream(), {"caller": {"default": 5, "overrides": {"bad": "blocked"}}})
@@ -77,17 +77,17 @@ class Refusals(GatewayCase):
 
 class SuccessFields(GatewayCase):
     def test_the_tightest_layer(self):
-        limit = {"caller": {"default": 100, "window": "1h"}, "user": {"default": 10, "window": "1h"}}
+        limit = {"caller": {"default": 100, "window": "31d"}, "user": {"default": 10, "window": "31d"}}
         weir = self.weir(self.upstream(), limit)
         answer = weir.client.get("/", who("A", "u"))
         self.assertEqual((answer["X-RateLimit-Limit"], answer["X-RateLimit-Remaining"]), ("10", "9"))
         self.assertTrue(answer["RateLimit"].startswith('"user";r=9'), answer)
-        self.assertTrue(answer["RateLimit-Policy"].startswith('"user";q=10;w=3600'), answer)
+        self.assertTrue(answer["RateLimit-Policy"].startswith('"user";q=10;w=2678400'), answer)
         self.assertNotIn("Retry-After", answer)
 
     def test_upstream_fields(self):
         own = [("RateLimit", '"theirs";r=1'), ("X-RateLimit-Limit", "77"), ("Retry-After", "9")]
-        limit = {"user": {"default": 10, "window": "1h"}}
+        limit = {"user": {"default": 10, "window": "31d"}}
         backend = self.upstream(lambda seen: Answer(headers=own))
         weir = self.weir(backend, limit, settings={"answers": {"upstream_fields": "strip"}})
         answer = weir.client.get("/", who("A", "u"))
@@ -98,7 +98,7 @@ class SuccessFields(GatewayCase):
 
     def test_an_upstream_429_is_not_ours(self):
         backend = self.upstream(lambda seen: Answer(429, [("Retry-After", "7")], b"theirs"))
-        weir = self.weir(backend, {"user": {"default": 100, "window": "1h"}})
+        weir = self.weir(backend, {"user": {"default": 100, "window": "31d"}})
         answer = weir.client.get("/", who("A", "u"))
         self.assertEqual((answer.status, answer.body, answer["Retry-After"]), (429, b"theirs", "7"))
         self.assert_metric(weir, 1, "weir_responses_total", **{"class": "4xx"})
@@ -186,7 +186,7 @@ class BodiesStillComing(GatewayCase):
 class Malformed(GatewayCase):
     def test_ambiguous_framing_is_refused_and_costs_nothing(self):
         backend = self.upstream()
-        weir = self.weir(backend, {"caller": {"default": 3, "window": "1h"}})
+        weir = self.weir(backend, {"caller": {"default": 3, "window": "31d"}})
         for raw in (b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"nonsense\r\n\r\n",
                     b"GET  / HTTP/1.1\r\nHost: a\r\n\r\n", b"GET / HTTP/2.5\r\nHost: a\r\n\r\n",
                     b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

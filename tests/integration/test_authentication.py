@@ -11,7 +11,7 @@ from support.client import statuses
 from support.tokens import Key, b64, bearer, key_set, unsigned
 from support.weir_process import run
 
-LIMIT = {"caller": {"default": 5, "window": "1h", "algorithm": "sliding_window"}}
+LIMIT = {"caller": {"default": 5, "window": "31d", "algorithm": "sliding_window"}}
 CALLER = {"from": [{"jwt": "azp"}], "missing": "anonymous"}
 
 

@@ -72,7 +72,7 @@ class Slots(GatewayCase):
         self.admits_exactly_three(weir)
 
     def test_a_refused_request_holds_no_slot_of_another_layer(self):
-        limit = THREE | {"api": {"default": 1, "window": "1h"}}
+        limit = THREE | {"api": {"default": 1, "window": "31d"}}
         weir = self.weir(self.backend, limit, store=self.store())
         self.assertEqual(weir.client.get("/", who("A", "u")).status, 200)
         self.assertEqual(statuses(weir.client.repeat(10, "/", who("A", "u"))), {429: 10})

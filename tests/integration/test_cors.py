@@ -4,7 +4,7 @@ from support.case import GatewayCase, who
 
 ORIGIN = "https://a.example"
 CORS = {"answers": {"cors": {"origins": [ORIGIN]}}}
-TWO = {"user": {"default": 2, "window": "1h"}}
+TWO = {"user": {"default": 2, "window": "31d"}}
 
 
 def preflight(origin=ORIGIN):

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from support.case import GatewayCase, who
 from support.client import statuses
 
-H = {"window": "1h"}
+H = {"window": "31d"}
 JSON = {"Content-Type": "application/json"}
 
 

@@ -39,7 +39,7 @@ def crowd(weir, first, count, threads=8, depth=50):
 
 
 class Eviction(GatewayCase):
-    LIMIT = {"user": {"default": 3, "window": "1h"}}
+    LIMIT = {"user": {"default": 3, "window": "31d"}}
 
     def small(self, limit=None, keys=1000):
         settings = {"store": {"kind": "memory", "max_keys": keys}, **QUIET}
@@ -48,7 +48,7 @@ class Eviction(GatewayCase):
     def test_an_exhausted_key_stays_exhausted(self):
         for algorithm in ("token_bucket", "fixed_window", "sliding_window", "sliding_log", "gcra"):
             with self.subTest(algorithm):
-                weir = self.small({"user": {"default": 3, "window": "1h", "algorithm": algorithm}})
+                weir = self.small({"user": {"default": 3, "window": "31d", "algorithm": algorithm}})
                 self.assertEqual(statuses(weir.client.repeat(4, "/", who("A", "K"))), {200: 3, 429: 1})
                 crowd(weir, 0, 4000)
                 self.assertEqual(weir.client.get("/", who("A", "K")).status, 429)

@@ -12,7 +12,7 @@ LIMITS = (1, 2, 3, 10)
 
 def layer(algorithm):
     terms = {"default": 1000, "overrides": {f"c{limit}": limit for limit in LIMITS}, "algorithm": algorithm,
-             "window": "1h"}
+             "window": "31d"}
     if algorithm == "leaky_bucket":  # as a plain bucket: room for all at once, and nobody waits for a drain
         terms["overrides"] = {f"c{limit}": {"limit": limit, "burst": limit} for limit in LIMITS}
         terms["max_wait"] = "1s"
@@ -63,8 +63,8 @@ class Exactness(GatewayCase):
     def test_many_keys_at_once(self):
         """A chain of three layers: every layer exact although requests race on all of them."""
         backend, redis = self.upstream(), self.redis()
-        terms = {"window": "1h", "algorithm": "token_bucket"}
-        limit = {"node": {"total": 150, "window": "1h", "algorithm": "sliding_window"},
+        terms = {"window": "31d", "algorithm": "token_bucket"}
+        limit = {"node": {"total": 150, "window": "31d", "algorithm": "sliding_window"},
                  "caller": {"default": 60, **terms}, "user": {"default": 25, **terms}}
         for store in (None, redis):
             backend.clear()

@@ -62,8 +62,8 @@ class Regions(GatewayCase):
         return streams
 
     def test_the_sum_is_exact_and_few_requests_ask_the_parent(self):
-        limit = {"caller": {"default": 600, "window": "1h", "algorithm": "fixed_window", "scope": "global"},
-                 "user": {"default": 100000, "window": "1h"}}
+        limit = {"caller": {"default": 600, "window": "31d", "algorithm": "fixed_window", "scope": "global"},
+                 "user": {"default": 100000, "window": "31d"}}
         (_, first), (_, second) = self.region(limit), self.region(limit)
         streams = self.drive(first + second, 150, 4)
         self.eventually(lambda: self.drive(first + second, 60, 1)[0].statuses == {429}, 20, "the limit is used up")
@@ -79,8 +79,8 @@ class Regions(GatewayCase):
         self.assertEqual(scopes, {"caller": "global", "user": "fleet"})
 
     def test_who_is_over_in_its_region_drains_no_other(self):
-        limit = {"caller": {"default": 100000, "window": "1h", "algorithm": "fixed_window", "scope": "global"},
-                 "user": {"default": 20, "window": "1h", "algorithm": "fixed_window"}}
+        limit = {"caller": {"default": 100000, "window": "31d", "algorithm": "fixed_window", "scope": "global"},
+                 "user": {"default": 20, "window": "31d", "algorithm": "fixed_window"}}
         _, weirs = self.region(limit)
         self.drive(weirs, 150, 2)
         self.assertEqual(weirs[0].stop(), 0)  # gives back what it holds
@@ -88,8 +88,8 @@ class Regions(GatewayCase):
         self.assertEqual(used, [20], "only what passed is charged")
 
     def test_a_cut_is_bridged_and_what_was_used_is_reported(self):
-        limit = {"caller": {"default": 100000, "window": "1h", "algorithm": "fixed_window", "scope": "global"},
-                 "user": {"default": 100000, "window": "1h"}}
+        limit = {"caller": {"default": 100000, "window": "31d", "algorithm": "fixed_window", "scope": "global"},
+                 "user": {"default": 100000, "window": "31d"}}
         _, weirs = self.region(limit, ttl="10s", permits=2000)
         streams = [Stream(weirs[0], 100)]
         self.eventually(lambda: weirs[0].metrics().value("weir_parent_permits_held") > 100, 15, "a lease")

@@ -5,7 +5,7 @@ from support.case import GatewayCase, who
 from support.client import statuses
 from support.weir_process import ConfigFolder, base_settings, run
 
-USER = {"user": {"default": 2, "window": "1h"}}
+USER = {"user": {"default": 2, "window": "31d"}}
 
 
 def user_missing(policy):
@@ -28,7 +28,7 @@ class MissingIdentity(GatewayCase):
         self.assertEqual(weir.client.get("/", who("A", "anonymous")).status, 200, "a user of that name is another")
 
     def test_anonymous_has_its_own_limit(self):
-        limit = {"user": {"default": 9, "anonymous": 1, "window": "1h"}}
+        limit = {"user": {"default": 9, "anonymous": 1, "window": "31d"}}
         weir = self.weir(self.upstream(), limit, settings=user_missing("anonymous"))
         self.assertEqual(statuses(weir.client.repeat(4, "/", who("A"))), {200: 1, 429: 3})
         self.assertEqual(statuses(weir.client.repeat(10, "/", who("A", "u"))), {200: 9, 429: 1})
@@ -65,7 +65,7 @@ class MissingIdentity(GatewayCase):
 
 class DistinctIdentities(GatewayCase):
     def test_separators_are_escaped(self):
-        weir = self.weir(self.upstream(), {"user": {"default": 1, "window": "1h"}})
+        weir = self.weir(self.upstream(), {"user": {"default": 1, "window": "31d"}})
         pairs = [("a:b", "c"), ("a", "b:c"), ("a|b", "c"), ("a", "b|c"), ("a%3Ab", "c"), ("a/b", "c"), ("a", "b/c"),
                  ("a{b}", "c"), ("{a}", "b}c"), ("a,b", "c"), ("a", "b,c"), ("a", "B"), ("a", "b"), ("A", "b")]
         for caller, user in pairs:
@@ -73,7 +73,7 @@ class DistinctIdentities(GatewayCase):
             self.assertEqual(weir.client.get("/", who(caller, user)).status, 429, (caller, user))
 
     def test_long_values_are_hashed_not_cut(self):
-        weir = self.weir(self.upstream(), {"user": {"default": 1, "window": "1h"}})
+        weir = self.weir(self.upstream(), {"user": {"default": 1, "window": "31d"}})
         for last in "xyz":
             user = "u" * 8000 + last
             self.assertEqual(weir.client.get("/", who("a", user)).status, 200)
@@ -81,7 +81,7 @@ class DistinctIdentities(GatewayCase):
 
 
 class ClientAddress(GatewayCase):
-    LIMIT = {"ip": {"default": 3, "window": "1h"}}
+    LIMIT = {"ip": {"default": 3, "window": "31d"}}
 
     def via(self, weir, forwarded, count=1, source="127.0.0.1"):
         headers = [("X-Forwarded-For", line) for line in ([forwarded] if isinstance(forwarded, str) else forwarded)]
@@ -123,7 +123,7 @@ class ClientAddress(GatewayCase):
 
     def test_prefix_is_configurable(self):
         settings = {"trusted_proxies": ["127.0.0.0/8"], "client_address": {"ipv4_prefix": 24, "ipv6_prefix": 48}}
-        weir = self.weir(self.upstream(), {"ip": {"default": 1, "window": "1h"}}, settings=settings)
+        weir = self.weir(self.upstream(), {"ip": {"default": 1, "window": "31d"}}, settings=settings)
         self.assertEqual(self.via(weir, "9.9.9.1") + self.via(weir, "9.9.9.2"), [200, 429])
         self.assertEqual(self.via(weir, "2001:db8:1:1::1") + self.via(weir, "2001:db8:1:2::1"), [200, 429])
 
@@ -131,14 +131,14 @@ class ClientAddress(GatewayCase):
         """Only a listed proxy may assert the caller; from anyone else the header does not exist."""
         caller = {"from": [{"header": "X-Caller-Id", "trust": "proxies"}], "missing": "reject"}
         settings = {"identity": {"caller": caller}, "trusted_proxies": ["127.0.0.2/32"]}
-        weir = self.weir(self.upstream(), {"caller": {"default": 1, "window": "1h"}}, settings=settings)
+        weir = self.weir(self.upstream(), {"caller": {"default": 1, "window": "31d"}}, settings=settings)
         self.assertEqual(weir.client.get("/", who("A"), source="127.0.0.1").status, 401)
         self.assertEqual(weir.client.get("/", who("A"), source="127.0.0.2").status, 200)
         self.assertEqual(weir.client.get("/", who("A"), source="127.0.0.2").status, 429)
 
 
 class PathSpelling(GatewayCase):
-    LIMIT = {"api": {"default": 1000, "overrides": {"/login": 3}, "window": "1h"}}
+    LIMIT = {"api": {"default": 1000, "overrides": {"/login": 3}, "window": "31d"}}
     SAME = ("/login", "//login", "/./login", "/x/../login", "/%6Cogin", "/%6cogin", "/login;v=1", "/login?x=1",
             "http://gateway.test/login", "/a/b/../../login")
     AMBIGUOUS = ("/login%2F", "/login%2fx", "/login%00", "/../login", "/%2e%2e/login", "/a/../../login", "/login%",
@@ -186,7 +186,7 @@ class PathSpelling(GatewayCase):
         self.assertEqual(weir.client.get("/a%2Fb").status, 200)
 
     def test_method_templates(self):
-        limit = {"api": {"default": 1000, "overrides": {"POST /order/{id}/pay": 2, "/both": 2}, "window": "1h"}}
+        limit = {"api": {"default": 1000, "overrides": {"POST /order/{id}/pay": 2, "/both": 2}, "window": "31d"}}
         weir = self.weir(self.upstream(), limit)
         found = [weir.client.post(f"/order/{n}/pay").status for n in range(4)]
         self.assertEqual(found, [200, 200, 429, 429])

@@ -21,8 +21,8 @@ class HotKeyOfACluster(GatewayCase):
 
     def gateways(self, count):
         backend = self.upstream()
-        limit = {"caller": {"default": self.LIMIT, "window": "1h", "algorithm": "fixed_window"},
-                 "api": {"default": 10 ** 8, "window": "1h"}}
+        limit = {"caller": {"default": self.LIMIT, "window": "31d", "algorithm": "fixed_window"},
+                 "api": {"default": 10 ** 6, "window": "31d"}}
         settings = {"store": {"kind": "redis", "url": self.cluster.urls, "timeout": "200ms"}}
         weirs = [self.weir(backend, limit, settings=settings) for _ in range(count)]
         for weir in weirs:

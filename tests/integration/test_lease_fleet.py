@@ -169,7 +169,7 @@ class Sums(FleetCase):
 
     def test_a_drain_gives_back_what_is_held(self):
         redis = self.redis()
-        weirs = self.gateways(2, redis, {"default": self.LIMIT, "window": "1h", "algorithm": "fixed_window"})
+        weirs = self.gateways(2, redis, {"default": self.LIMIT, "window": "31d", "algorithm": "fixed_window"})
         answers = self.drive(weirs, {"c": 200}, 3)["c"]
         for weir in weirs:
             self.assertEqual(weir.stop(), 0)
@@ -182,7 +182,7 @@ class AKilledGateway(FleetCase):
     def test_takes_its_lease_along_and_no_more(self):
         limit = 400
         redis = self.redis()
-        weirs = self.gateways(3, redis, {"default": limit, "window": "1h", "algorithm": "fixed_window"})
+        weirs = self.gateways(3, redis, {"default": limit, "window": "31d", "algorithm": "fixed_window"})
         threading.Timer(2, weirs[2].kill).start()
         answers = self.drive(weirs, {"c": 150}, 6.5)["c"]
         self.assertLessEqual(len(allowed(answers)), limit)

@@ -26,7 +26,7 @@ class FleetCase(GatewayCase):
 class Herd(FleetCase):
     def test_a_redis_that_returns_is_not_run_down(self):
         redis = self.redis()
-        weirs = self.fleet(6, redis, self.upstream(), caller(10 ** 6, "1h"), workers=2)
+        weirs = self.fleet(6, redis, self.upstream(), caller(10 ** 6, "31d"), workers=2)
         found = {}
         rates = {f"hot{n}": 60 for n in range(4)}
         load = threading.Thread(target=lambda: found.update(
@@ -87,7 +87,7 @@ class Sizes(FleetCase):
     def test_leases_keep_the_limit_while_the_fleet_changes(self):
         """From two to five to three gateways, with the same hot key all the time."""
         redis, backend, limit = self.redis(), self.upstream(), 300
-        weirs = self.fleet(5, redis, backend, caller(limit, "1h", "fixed_window"), patient=True)
+        weirs = self.fleet(5, redis, backend, caller(limit, "31d", "fixed_window"), patient=True)
         parts = []
         for members in (weirs[:2], weirs, weirs[2:]):
             parts += drive([weir.client.address for weir in members], {"hot": 60}, 2)["hot"]

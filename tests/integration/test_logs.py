@@ -80,7 +80,7 @@ class Syslog(GatewayCase):
         sink.bind(("127.0.0.1", 0))
         sink.settimeout(15)
         target = "syslog://127.0.0.1:%d" % sink.getsockname()[1]
-        weir = self.weir(self.upstream(), {"caller": {"default": 1, "window": "1h"}}, settings={
+        weir = self.weir(self.upstream(), {"caller": {"default": 1, "window": "31d"}}, settings={
             "workers": 1, "log": {"access": target, "denials": {"to": target}}})
         for name in ("one", "two"):
             weir.client.get("/x", headers={"X-Request-Id": name, **who("a")})
@@ -127,7 +127,7 @@ class Sinks(GatewayCase):
         self.assertLess(slowest, 2.0, "a request waited for the log")
 
     def test_denials_under_attack_are_few_lines_and_exact_sums(self):
-        weir = self.weir(self.upstream(), {"caller": {"default": 1, "window": "1h"}}, settings={
+        weir = self.weir(self.upstream(), {"caller": {"default": 1, "window": "31d"}}, settings={
             "workers": 1, "log": {"access": "off", "denials": {"to": "denials.jsonl", "sample": "auto"}}})
         with Connection(weir.client.address) as connection:
             for _ in range(20):
@@ -142,7 +142,7 @@ class Sinks(GatewayCase):
 
 class NothingSecret(GatewayCase):
     def test_query_strings_and_credentials_stay_out(self):
-        weir = self.weir(self.upstream(), {"caller": {"default": 2, "window": "1h"}}, settings={
+        weir = self.weir(self.upstream(), {"caller": {"default": 2, "window": "31d"}}, settings={
             "log": {"access": "access.jsonl", "denials": {"to": "denials.jsonl"}, "level": "debug"}})
         secrets = {"Authorization": "Bearer s3cret-token", "Cookie": "session=s3cret-cookie", "X-Api-Key": "s3cret-key"}
         for path in ("/a?password=s3cret-query", "/b;s3cret-parameter=1?x=s3cret-query", "/c#s3cret-fragment", "/d?s3cret"):

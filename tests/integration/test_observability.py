@@ -10,7 +10,7 @@ from support.case import GatewayCase, who
 from support.client import request_bytes, statuses
 from support.weir_process import run
 
-H = {"window": "1h"}
+H = {"window": "31d"}
 LAYERS = ("node", "caller", "user", "api")
 
 
@@ -161,7 +161,7 @@ class DeadStore(GatewayCase):
     def test_it_does_not_flood_the_log(self):
         """C44: one line a cause and ten seconds, which says how many it stands for; every request counted."""
         redis = self.redis()
-        weir = self.weir(self.fast_upstream(), {"user": {"default": 10**7, **H}}, store=redis,
+        weir = self.weir(self.fast_upstream(), {"user": {"default": 10**6, **H}}, store=redis,
                          settings={"log": {"access": "off"}})
         redis.kill()
         answered = self.ask(weir)

@@ -11,7 +11,7 @@ from support.case import GatewayCase, who
 from support.client import request_bytes
 from support.weir_process import sanitized
 
-H = {"window": "1h"}
+H = {"window": "31d"}
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
 
@@ -83,7 +83,7 @@ class Live(GatewayCase):
                          [("node", 0), ("caller", 20), ("user", 3)])
         self.assertEqual(live["chain"][2]["key"], ["caller", "user"])
         user = live["chain"][2]["default"]
-        self.assertEqual((user["limit"], user["window_ms"], user["algorithm"]), (5, 3600000, "fixed_window"))
+        self.assertEqual((user["limit"], user["window_ms"], user["algorithm"]), (5, 31 * 86400000, "fixed_window"))
         self.assertRegex(user["source"], r"quotas\.yaml:\d+:")
         self.assertEqual(live["top"]["refused"][0],
                          {"layer": "caller", "name": "<script>alert(1)</script>", "count": 20, "error": 0})

@@ -15,7 +15,7 @@ from support.weir_process import ConfigFolder, base_settings, run
 
 HOME = pathlib.Path(os.environ.get("WEIR_BROWSER") or "none")
 LOOK = pathlib.Path(__file__).resolve().parents[1] / "page" / "look.mjs"
-H = {"window": "1h"}
+H = {"window": "31d"}
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 LONG = "a-tenant-with-a-very-long-name-" * 4
 

@@ -47,7 +47,7 @@ class ProxyProtocol(GatewayCase):
 
     def test_the_client_it_names_is_limited_logged_and_passed_on(self):
         upstream = self.upstream()
-        weir = self.proxied(upstream, {"ip": {"default": 2, "window": "1h"}})
+        weir = self.proxied(upstream, {"ip": {"default": 2, "window": "31d"}})
         one, two = text_header("192.0.2.1"), binary_header("192.0.2.2", values=b"\x04\x00\x02ab")
         self.assertEqual([self.ask(weir, one).status for _ in range(4)], [200, 200, 429, 429])
         self.assertEqual(self.ask(weir, two).status, 200)

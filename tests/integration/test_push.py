@@ -12,7 +12,7 @@ from support.certificates import Authority
 from support.ports import free_port
 from support.weir_process import run
 
-SEED = {"user": {"default": 10, "window": "1h"}}
+SEED = {"user": {"default": 10, "window": "31d"}}
 FROM_STORE = {"from": "store", "file": "quotas.yaml", "every": "1s"}
 WITHIN = 10
 
@@ -70,7 +70,7 @@ class Fleet(PushCase):
             config = weir.admin.get("/config").json()["quotas"]
             self.assertEqual((config["from"], config["in_force"], config["version"]), ("store", "store", version))
             self.assert_metric(weir, 1, "weir_quotas_info", node="test", version=version, source="store")
-            self.assertTrue(weir.lines("config.applied", version))
+            self.eventually(lambda: weir.lines("config.applied", version), 5, "the log line")
         # What was used stays used, and an instance that comes later begins with it.
         late = self.gateway({"url": redis.url})
         self.assertEqual(self.limit_of(late), "20")

@@ -7,8 +7,8 @@ import time
 from support.case import GatewayCase, who
 from support.client import statuses
 
-H = {"window": "1h"}
-CHAIN = {"caller": {"default": 1000, **H}, "user": {"default": 100, **H}, "api": {"default": 100000000, **H}}
+H = {"window": "31d"}
+CHAIN = {"caller": {"default": 1000, **H}, "user": {"default": 100, **H}, "api": {"default": 1000000, **H}}
 
 
 class Load:

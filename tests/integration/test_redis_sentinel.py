@@ -6,7 +6,7 @@ from support.case import GatewayCase, who
 from support.client import statuses
 from support.resp import RedisClient
 
-LIMIT = {"user": {"default": 100, "window": "1h"}}
+LIMIT = {"user": {"default": 100, "window": "31d"}}
 
 
 class Sentinel(GatewayCase):

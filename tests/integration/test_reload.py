@@ -9,7 +9,7 @@ from support.case import GatewayCase, who
 from support.client import statuses
 
 
-def caller(limit, window="1h", algorithm="sliding_window"):
+def caller(limit, window="31d", algorithm="sliding_window"):
     return {"caller": {"default": limit, "window": window, "algorithm": algorithm}}
 
 
@@ -22,15 +22,15 @@ class CounterContract(GatewayCase):
                     self.contract(algorithm, store)
 
     def contract(self, algorithm, store):
-        weir = self.weir(self.upstream(), caller(100, "1h", algorithm), store=store, settings={"node": algorithm})
+        weir = self.weir(self.upstream(), caller(100, "31d", algorithm), store=store, settings={"node": algorithm})
         answers = weir.client.repeat(50, "/", who("A"))
         self.assertEqual(statuses(answers), {200: 50})
         self.assertEqual(answers[-1].number("X-RateLimit-Remaining"), 50)
-        weir.reload_limit(caller(20, "1h", algorithm))
+        weir.reload_limit(caller(20, "31d", algorithm))
         refused = weir.client.get("/", who("A"))
         self.assertEqual((refused.status, refused["X-RateLimit-Limit"], refused["X-RateLimit-Remaining"]),
                          (429, "20", "0"))
-        weir.reload_limit(caller(200, "1h", algorithm))
+        weir.reload_limit(caller(200, "31d", algorithm))
         allowed = weir.client.get("/", who("A"))
         self.assertEqual((allowed.status, allowed["X-RateLimit-Limit"], allowed["X-RateLimit-Remaining"]),
                          (200, "200", "149"))

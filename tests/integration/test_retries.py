@@ -44,7 +44,7 @@ class Retries(RetryCase):
         self.assertEqual(good.total + bad.total, 20)
 
     def test_a_retry_charges_no_quota_twice(self):
-        _, bad, weir = self.pair(busy, limit={"caller": {"default": 10, "window": "1h"}},
+        _, bad, weir = self.pair(busy, limit={"caller": {"default": 10, "window": "31d"}},
                                  retries={"attempts": 2, "budget": "100%"})
         statuses = [weir.client.get("/", who("a")).status for _ in range(12)]
         self.assertEqual(statuses, [200] * 10 + [429] * 2)

@@ -8,7 +8,7 @@ from support.client import statuses
 from support.upstream import Answer
 from support.weir_process import ConfigFolder, base_settings, run
 
-H = {"window": "1h", "algorithm": "sliding_window"}
+H = {"window": "31d", "algorithm": "sliding_window"}
 
 
 def tier_of(name):

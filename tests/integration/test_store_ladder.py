@@ -92,7 +92,7 @@ class Ladder(GatewayCase):
 
     def test_the_fleet_is_counted_and_shares(self):
         redis, backend = self.redis(), self.upstream()
-        limit = caller(300, algorithm="fixed_window", window="1h")
+        limit = caller(300, algorithm="fixed_window", window="31d")
         fleet = [self.weir(backend, limit, store=redis, patient=False) for _ in range(3)]
         self.eventually(lambda: all(weir.metrics().value("weir_store_live_instances") == 3 for weir in fleet), 10,
                         "three heartbeats")

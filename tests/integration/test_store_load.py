@@ -6,8 +6,8 @@ import time
 
 from support.case import GatewayCase, who
 
-FOUR = {"node": {"total": 1000000, "window": "1h"}, "caller": {"default": 1000000, "window": "1h"},
-        "user": {"default": 1000000, "window": "1h"}, "api": {"default": 1000000, "window": "1h"}}
+FOUR = {"node": {"total": 1000000, "window": "31d"}, "caller": {"default": 1000000, "window": "31d"},
+        "user": {"default": 1000000, "window": "31d"}, "api": {"default": 1000000, "window": "31d"}}
 BUCKETS = ("0.005", "0.025", "0.05")
 
 

@@ -10,7 +10,7 @@ from support.certificates import Authority
 from support.client import statuses
 from support.ports import free_port
 
-LIMIT = {"user": {"default": 10, "window": "1h"}}
+LIMIT = {"user": {"default": 10, "window": "31d"}}
 
 
 class Reach(GatewayCase):

@@ -216,7 +216,7 @@ class Reloads(TlsCase):
     def test_one_that_is_not_valid_never_replaces_another_and_stops_no_quota(self):
         self.old = self.authority.issue("old", "DNS:a.test", ("20200101000000Z", "20200201000000Z"))
         weir = self.live_weir()
-        quotas = {"caller": {"default": 7, "window": "1h"}}
+        quotas = {"caller": {"default": 7, "window": "31d"}}
         self.replace(weir, "old")
         weir.reload_limit(quotas)
         self.assertEqual(weir.tls.get("/").get("X-RateLimit-Limit"), "7")
@@ -240,7 +240,7 @@ class Reloads(TlsCase):
         weir = self.tls_weir(self.upstream(), old)
         self.assert_metric(weir, 1, "weir_tls_certificates_not_valid")
         self.eventually(lambda: weir.lines("tls.certificate", "old.pem, which expired at 2020"), 5, "the line")
-        weir.reload_limit({"caller": {"default": 7, "window": "1h"}})
+        weir.reload_limit({"caller": {"default": 7, "window": "31d"}})
         self.assertIn("it is in force, and clients refuse it", " ".join(weir.status()["warnings"]))
         with self.assertRaises(ssl.SSLCertVerificationError):
             weir.tls.get("/")
@@ -338,7 +338,7 @@ class Clients(TlsCase):
 
     def test_each_holder_has_a_quota_of_its_own(self):
         tls = {**self.a, "client_ca": self.authority.ca}
-        weir = self.tls_weir(self.upstream(), tls, {"caller": {"default": 3, "window": "1h"}},
+        weir = self.tls_weir(self.upstream(), tls, {"caller": {"default": 3, "window": "31d"}},
                              identity=self.identities("san_uri"))
         one, two = self.client(weir, self.one), self.client(weir, self.two)
         self.assertEqual([one.get("/").status for _ in range(5)], [200, 200, 200, 429, 429])
@@ -357,7 +357,7 @@ class Clients(TlsCase):
     def test_optional_lets_in_but_proves_nothing(self):
         tls = {**self.a, "client_ca": self.authority.ca, "client_certificate": "optional"}
         upstream = self.upstream()
-        weir = self.tls_weir(upstream, tls, {"caller": {"default": 100, "window": "1h"}},
+        weir = self.tls_weir(upstream, tls, {"caller": {"default": 100, "window": "31d"}},
                              identity=self.identities("cn"))
         self.assertEqual(self.client(weir).get("/").status, 403)
         self.assertEqual(self.client(weir, self.one).get("/").status, 200)

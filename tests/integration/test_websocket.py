@@ -14,7 +14,7 @@ from support.client import request_bytes
 from support.websocket import PING, PONG, TEXT, WebSocket, WebSocketUpstream
 
 MIB = 1 << 20
-HOUR = {"window": "1h"}
+LONG = {"window": "31d"}
 
 
 class TunnelCase(GatewayCase):
@@ -34,7 +34,7 @@ class TunnelCase(GatewayCase):
 
 class Tunnels(TunnelCase):
     def test_frames_of_every_kind_and_one_line_at_the_end(self):
-        weir = self.weir(self.backend, {"user": {"default": 10, **HOUR}})
+        weir = self.weir(self.backend, {"user": {"default": 10, **LONG}})
         socket = self.open(weir, who("A", "u"))
         self.assertEqual(socket.answer["X-RateLimit-Remaining"], "9")
         for size in (0, 1, 125, 126, 65535, 65536, 3 * MIB):
@@ -74,7 +74,7 @@ class Tunnels(TunnelCase):
         self.assertEqual(record["ending"], "timed_out")
 
     def test_twenty_sockets_and_a_download_live_through_twenty_reloads(self):
-        weir = self.weir(self.backend, {"user": {"default": 1000, **HOUR}})
+        weir = self.weir(self.backend, {"user": {"default": 1000, **LONG}})
         sockets = [self.open(weir, who("A", f"u{n}")) for n in range(20)]
         size, got = 20 * 65536, []
 
@@ -89,7 +89,7 @@ class Tunnels(TunnelCase):
         other = self.upstream()
         for step in range(20):
             if step % 2:
-                weir.reload_limit({"user": {"default": 1001 + step, **HOUR}})
+                weir.reload_limit({"user": {"default": 1001 + step, **LONG}})
             else:
                 weir.reload_settings({"upstreams": {"other": {"endpoints": [other.address]}},
                                       "routes": [{"path": f"/other{step}", "upstream": "other"},
