@@ -17,8 +17,7 @@ SharedStack::SharedStack(boost::asio::io_context& io, const Parts& parts) {
   ladder.long_after = parts.store.long_after;
   ladder_ = std::make_unique<store::LadderStore>(
       ladder, store::LadderStore::Parts{*redis_, parts.memory, parts.clock, parts.fleet,
-                                        parts.fleet.uses(parts.worker), io.get_executor(),
-                                        caller_->sharded() ? caller_.get() : nullptr});
+                                        parts.fleet.uses(parts.worker), io.get_executor(), caller_.get()});
   limit::CounterStore* below = ladder_.get();
   if (caller_->sharded()) {
     slots_ = std::make_unique<store::SlotStore>(*below, io.get_executor());

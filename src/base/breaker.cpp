@@ -44,6 +44,10 @@ void Breaker::failed(Pass pass, std::int64_t now_ms) noexcept {
   if (in_a_row_ >= options_.consecutive || half) open(now_ms);
 }
 
+void Breaker::hurry(std::int64_t now_ms) noexcept {
+  if (state_ == State::open) until_ms_ = std::min(until_ms_, now_ms);
+}
+
 void Breaker::count(bool failure, std::int64_t now_ms) noexcept {
   if (now_ms - window_began_ms_ >= options_.window_ms) {
     window_began_ms_ = now_ms;

@@ -42,6 +42,9 @@ class Breaker {
   void succeeded(Pass pass, std::int64_t now_ms) noexcept;
   void failed(Pass pass, std::int64_t now_ms) noexcept;
 
+  // There is reason to believe that it would work now: the pause is over. No matter but to an open one.
+  void hurry(std::int64_t now_ms) noexcept;
+
   State state() const noexcept { return state_; }
 
  private:

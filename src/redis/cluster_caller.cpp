@@ -58,7 +58,7 @@ std::shared_ptr<ClusterCaller> ClusterCaller::start(Executor executor, ClusterOp
 }
 
 ClusterCaller::ClusterCaller(Executor executor, ClusterOptions options)
-    : executor_(executor), options_(std::move(options)), timer_(executor) {
+    : executor_(executor), options_(std::move(options)), timer_(executor), jitter_(std::random_device{}()) {
   options_.node.max_reply_bytes = 4 * 1024 * 1024;  // the map of a large cluster
   slots_.fill(kNoNode);
 }
@@ -72,6 +72,11 @@ void ClusterCaller::close() {
 std::size_t ClusterCaller::lane_of(Slot slot) const noexcept {
   constexpr std::size_t kNobodys = kLanes - 1;
   return slots_[slot] == kNoNode ? kNobodys : slots_[slot] % kNobodys;
+}
+
+bool ClusterCaller::came_up_after(Slot slot, TimePoint moment) const noexcept {
+  const std::uint16_t node = slots_[slot];
+  return node != kNoNode && nodes_[node]->runners.connection().ready_since(moment);
 }
 
 // ----------------------------------------------------------------------------------------------- calls
@@ -161,23 +166,32 @@ boost::asio::awaitable<void> ClusterCaller::run(std::shared_ptr<ClusterCaller> s
   for (const Address& seed : self->options_.seeds) self->node_at(seed);
   error_code ignored;
   auto token = boost::asio::redirect_error(use_awaitable, ignored);
-  std::minstd_rand random(std::random_device{}());
-  const auto every = self->options_.refresh_every.count();
-  std::uniform_int_distribution<std::int64_t> jittered(every * 3 / 4, every);
   while (!self->closed_) {
     if (steady_clock::now() >= self->next_map_) {
       const bool read = co_await self->read_map();
+      if (self->closed_) co_return;
+      self->look_if_ready();
+      const bool well = read && self->stats_.ready.load(std::memory_order_relaxed);
+      self->ill_maps_ = well ? 0 : self->ill_maps_ + 1;
       self->last_map_ = steady_clock::now();
-      const milliseconds pause = read ? milliseconds(jittered(random)) : self->options_.refresh_gap;
-      self->next_map_ = self->last_map_ + pause;
+      self->next_map_ = self->last_map_ + self->until_next_map();
+    } else {
+      self->look_if_ready();
     }
-    if (self->closed_) co_return;
-    self->look_if_ready();
     const TimePoint look = steady_clock::now() + kLook;
     const bool ready = self->stats_.ready.load(std::memory_order_relaxed);
     self->timer_.expires_at(ready ? self->next_map_ : std::min(look, self->next_map_));
     co_await self->timer_.async_wait(token);
   }
+}
+
+// Jittered, so that a fleet does not ask in one moment.
+milliseconds ClusterCaller::until_next_map() {
+  milliseconds longest = options_.refresh_every;
+  if (ill_maps_ > 0)
+    longest = std::min(options_.refresh_ill, options_.refresh_gap * (1 << std::min(ill_maps_, 10U)));
+  std::uniform_int_distribution<std::int64_t> pick(longest.count() * 3 / 4, longest.count());
+  return std::max(options_.refresh_gap, milliseconds(pick(jitter_)));
 }
 
 void ClusterCaller::refresh_soon() {
@@ -187,11 +201,12 @@ void ClusterCaller::refresh_soon() {
   timer_.expires_at(soon);  // wakes run(), which looks at next_map_
 }
 
-// Asks the nodes in turn; one that does not answer is not the first to be asked the next time.
+// Asks the nodes in turn, each time from another one on: one that was cut off from the rest answers, too, but
+// knows only what was.
 boost::asio::awaitable<bool> ClusterCaller::read_map() {
   constexpr std::string_view request = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
-  for (std::size_t n = 0; n < nodes_.size(); ++n, ++next_node_) {
-    Node& node = *nodes_[next_node_ % nodes_.size()];
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    Node& node = *nodes_[next_node_++ % nodes_.size()];
     if (!node.runners.connection().ready()) continue;
     const TimePoint deadline = steady_clock::now() + kMapTimeout;
     const Result<Reply> reply = co_await node.runners.connection().execute(request, deadline, use_awaitable);

@@ -20,6 +20,7 @@ Connection::Connection(Executor executor, ConnectionOptions options)
       resolver_(executor),
       watch_timer_(executor),
       pause_timer_(executor),
+      follow_timer_(executor),
       jitter_(std::random_device{}()) {}
 
 Connection::~Connection() {
@@ -168,6 +169,8 @@ void Connection::close() {
   resolver_.cancel();
   watch_timer_.cancel();
   pause_timer_.cancel();
+  follow_timer_.cancel();
+  if (options_.finder != nullptr) options_.finder->close();
 }
 
 // -------------------------------------------------------------------------------------------- deadlines

@@ -53,11 +53,13 @@ struct Address {
 
 class Connection;
 
-// Asked before each connection where to connect to (Sentinel): nobody knows longer than that.
+// Asked where to connect to (Sentinel): before each connection, and every second whether it is still there. A
+// primary that was replaced need not know it, and would go on counting.
 class Finder {
  public:
   virtual ~Finder() = default;
   virtual boost::asio::awaitable<Result<Address>> find(TimePoint deadline) = 0;
+  virtual void close() = 0;  // nobody will ask again
 };
 
 struct ConnectionOptions {
@@ -72,8 +74,9 @@ struct ConnectionOptions {
   std::chrono::milliseconds connect_timeout{1000};  // from the first packet to the answer to PING
   std::chrono::milliseconds backoff_min{50};
   std::chrono::milliseconds backoff_max{2000};
-  std::chrono::milliseconds idle_ping{15000};  // an idle connection is probed, so a silent loss is noticed
-  std::size_t max_pending = 8192;              // calls without an answer yet; beyond it they fail
+  std::chrono::milliseconds follow_every{1000};  // the finder is asked this often, or up to a quarter more
+  std::chrono::milliseconds idle_ping{15000};    // an idle connection is probed, so a silent loss is noticed
+  std::size_t max_pending = 8192;                // calls without an answer yet; beyond it they fail
   std::size_t max_reply_bytes = 64 * 1024;
   // Told of each MOVED and ASK, before the call that got it ends: what the server said, from that word on.
   std::function<void(std::string_view)> on_redirect;
@@ -123,6 +126,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close();
 
   bool ready() const noexcept { return state_ == State::ready; }
+  bool ready_since(TimePoint moment) const noexcept { return ready() && became_ready_ > moment; }
   // Requests sent so far: a position in the pipeline. What is sent later is carried out later.
   std::uint64_t sent() const noexcept { return sent_; }
   const ConnectionStats& stats() const noexcept { return stats_; }
@@ -145,6 +149,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   static boost::asio::awaitable<void> live(std::shared_ptr<Connection> self);
   boost::asio::awaitable<bool> open();
   boost::asio::awaitable<bool> find();
+  static boost::asio::awaitable<void> follow(std::shared_ptr<Connection> self);
   boost::asio::awaitable<bool> connect(boost::asio::generic::stream_protocol::endpoint where);
   boost::asio::awaitable<bool> secure();
   boost::asio::awaitable<void> read();
@@ -179,6 +184,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::ip::basic_resolver<boost::asio::ip::tcp, Executor> resolver_;
   Timer watch_timer_;
   Timer pause_timer_;
+  Timer follow_timer_;
   State state_ = State::down;
   ErrorKind down_reason_ = ErrorKind::unavailable;
   std::uint64_t session_ = 0;  // counts; tells a late write completion that its socket is gone
@@ -193,6 +199,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   int greetings_left_ = 0;
   TimePoint connect_deadline_;
   TimePoint idle_since_;
+  TimePoint became_ready_;
   TimePoint watched_ = TimePoint::max();
   unsigned attempts_ = 0;  // failed in a row
   std::uint64_t sent_ = 0;

@@ -37,6 +37,8 @@ class ScriptCaller {
   virtual bool sharded() const noexcept = 0;
   // Slots of one lane are served, and fail, together. Below kLanes.
   virtual std::size_t lane_of(Slot slot) const noexcept = 0;
+  // True if the connection to the server of `slot` is one that came to be after `moment`.
+  virtual bool came_up_after(Slot slot, TimePoint moment) const noexcept = 0;
   virtual Executor executor() const noexcept = 0;
   // ready: calls can be answered (in a cluster: each slot has a server that answers). Any thread.
   virtual const ConnectionStats& stats() const noexcept = 0;
@@ -73,6 +75,9 @@ class SingleCaller final : public ScriptCaller {
   void close() override { runners_.connection().close(); }
   bool sharded() const noexcept override { return false; }
   std::size_t lane_of(Slot) const noexcept override { return 0; }
+  bool came_up_after(Slot, TimePoint moment) const noexcept override {
+    return runners_.connection().ready_since(moment);
+  }
   Executor executor() const noexcept override { return runners_.connection().executor(); }
   const ConnectionStats& stats() const noexcept override { return runners_.connection().stats(); }
   std::uint64_t reloads() const noexcept override { return reloads_->load(std::memory_order_relaxed); }

@@ -3,6 +3,7 @@
 
 #include <boost/asio/use_awaitable.hpp>
 #include <charconv>
+#include <utility>
 
 #include "redis/resp.hpp"
 
@@ -27,7 +28,7 @@ Sentinels::Sentinels(Executor executor, SentinelOptions options)
 boost::asio::awaitable<Result<Address>> Sentinels::find(TimePoint deadline) {
   const std::size_t count = options_.sentinels.size();
   Result<Address> found = make_error_code(ErrorKind::unavailable);
-  for (std::size_t n = 0; n < count && !found; ++n) {
+  for (std::size_t n = 0; n < count && !found && !closed_; ++n) {
     const std::size_t index = (last_good_ + n) % count;
     const auto now = std::chrono::steady_clock::now();
     const TimePoint until = now + (deadline - now) / static_cast<int>(count - n);
@@ -38,23 +39,33 @@ boost::asio::awaitable<Result<Address>> Sentinels::find(TimePoint deadline) {
   co_return found;
 }
 
-boost::asio::awaitable<Result<Address>> Sentinels::ask(const Address& sentinel, TimePoint deadline) const {
+void Sentinels::close() {
+  closed_ = true;
+  if (const auto link = std::exchange(link_, nullptr)) link->close();
+}
+
+// The connection is kept for the next question.
+std::shared_ptr<Connection> Sentinels::link_to(const Address& sentinel) {
+  if (link_ != nullptr && link_->options().host == sentinel.host && link_->options().port == sentinel.port)
+    return link_;
+  if (const auto other = std::exchange(link_, nullptr)) other->close();
   ConnectionOptions options;
   options.host = sentinel.host;
   options.port = sentinel.port;
   options.username = options_.username;
   options.password = options_.password;
   options.tls = options_.tls;
-  const auto connection = Connection::start(executor_, std::move(options));
-  const bool ready = co_await connection->wait_ready(deadline);
-  if (!ready) {
-    connection->close();
-    co_return make_error_code(ErrorKind::unavailable);
-  }
+  link_ = Connection::start(executor_, std::move(options));
+  return link_;
+}
+
+boost::asio::awaitable<Result<Address>> Sentinels::ask(const Address& sentinel, TimePoint deadline) {
+  const auto link = link_to(sentinel);
+  const bool ready = co_await link->wait_ready(deadline);
+  if (!ready) co_return make_error_code(ErrorKind::unavailable);
   std::string request;
   append_command(request, {"SENTINEL", "get-master-addr-by-name", options_.primary});
-  const Result<Reply> reply = co_await connection->execute(request, deadline, boost::asio::use_awaitable);
-  connection->close();
+  const Result<Reply> reply = co_await link->execute(request, deadline, boost::asio::use_awaitable);
   if (!reply) co_return reply.error();
   co_return address_of(*reply);
 }

@@ -23,6 +23,8 @@ using boost::asio::ip::tcp;
 void Connection::begin() {
   // The coroutine's frame keeps the connection alive until close().
   boost::asio::co_spawn(executor_, live(shared_from_this()), boost::asio::detached);
+  if (options_.finder != nullptr)
+    boost::asio::co_spawn(executor_, follow(shared_from_this()), boost::asio::detached);
 }
 
 boost::asio::awaitable<void> Connection::live(std::shared_ptr<Connection> self) {
@@ -76,6 +78,26 @@ boost::asio::awaitable<bool> Connection::find() {
   options_.port = found->port;
   connect_deadline_ = std::chrono::steady_clock::now() + options_.connect_timeout;
   co_return true;
+}
+
+// Leaves a primary that is none any more, as if it had said so itself.
+boost::asio::awaitable<void> Connection::follow(std::shared_ptr<Connection> self) {
+  const auto finder = self->options_.finder;
+  const auto every = self->options_.follow_every;
+  std::uniform_int_distribution<std::int64_t> jitter(0, every.count() / 4);
+  error_code ignored;
+  auto token = boost::asio::redirect_error(use_awaitable, ignored);
+  while (self->state_ != State::closed) {
+    self->follow_timer_.expires_after(every + std::chrono::milliseconds(jitter(self->jitter_)));
+    co_await self->follow_timer_.async_wait(token);
+    if (self->state_ != State::ready) continue;
+    const std::uint64_t session = self->session_;
+    const TimePoint deadline = std::chrono::steady_clock::now() + self->options_.connect_timeout;
+    const Result<Address> found = co_await finder->find(deadline);
+    if (!found || self->session_ != session || self->state_ != State::ready) continue;
+    const Address here{self->options_.host, self->options_.port};
+    if (!(*found == here)) self->end_session(ErrorKind::readonly);
+  }
 }
 
 boost::asio::awaitable<bool> Connection::connect(stream_protocol::endpoint where) {
@@ -171,7 +193,7 @@ void Connection::greeted(const Reply& reply) {
   state_ = State::ready;
   stats_.connects.fetch_add(1, std::memory_order_relaxed);
   stats_.ready.store(true, std::memory_order_relaxed);
-  idle_since_ = std::chrono::steady_clock::now();
+  became_ready_ = idle_since_ = std::chrono::steady_clock::now();
   watch();
   if (options_.on_ready) options_.on_ready(shared_from_this());
 }

@@ -102,13 +102,19 @@ void LadderLedger::note(const limit::Charge& charge, std::int64_t permits, std::
   add(found->second, permits, now_ms);
 }
 
-std::vector<LadderLedger::Debt> LadderLedger::take(std::int64_t now_ms) {
+std::vector<LadderLedger::Debt> LadderLedger::take(std::int64_t now_ms,
+                                                   const std::function<bool(std::string_view)>& is_back) {
   std::vector<Debt> all;
-  for (auto& [key, entry] : entries_) {
+  for (auto each = entries_.begin(); each != entries_.end();) {
+    auto& [key, entry] = *each;
     const std::int64_t permits = owed(entry, now_ms);
+    if (permits > 0 && !is_back(key)) {
+      ++each;
+      continue;
+    }
     if (permits > 0) all.push_back({key, std::move(entry.policy), entry.request, permits});
+    entries_.erase(each++);
   }
-  entries_.clear();
   return all;
 }
 

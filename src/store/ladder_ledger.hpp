@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +34,8 @@ class LadderLedger {
     limit::Request request;
     std::int64_t permits = 0;  // at least 1
   };
-  // Everything that is still owed at `now_ms`; the ledger is empty then.
-  std::vector<Debt> take(std::int64_t now_ms);
+  // What is still owed at `now_ms` of the counters that `is_back` says can be charged again. The others stay.
+  std::vector<Debt> take(std::int64_t now_ms, const std::function<bool(std::string_view)>& is_back);
 
   std::size_t size() const noexcept { return entries_.size(); }
   std::uint64_t forgiven() const noexcept { return forgiven_; }  // permits, for lack of room

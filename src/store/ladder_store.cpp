@@ -22,6 +22,7 @@ using limit::FailureMode;
 namespace {
 
 constexpr std::int64_t kRetryWhenShutMs = 1000;
+constexpr std::int64_t kHandInEveryMs = 250;
 
 void add(std::atomic<std::uint64_t>& counter, std::uint64_t count = 1) {
   counter.fetch_add(count, std::memory_order_relaxed);
@@ -49,25 +50,37 @@ LadderStore::LadderStore(Options options, Parts parts)
       parts_(parts),
       shares_(parts.share.shares()),
       store_ahead_ms_(parts.clock.wall_ms() - parts.clock.monotonic_ms()) {
-  const std::size_t lanes = parts.lanes == nullptr ? 1 : redis::kLanes;
+  const std::size_t lanes = sharded() ? redis::kLanes : 1;
   for (std::size_t lane = 0; lane < lanes; ++lane)
     lanes_.push_back(
-        {Breaker(options.breaker, process_seed() ^ reinterpret_cast<std::uintptr_t>(this) ^ lane)});
+        {Breaker(options.breaker, process_seed() ^ reinterpret_cast<std::uintptr_t>(this) ^ lane), 0, {}});
 }
 
 LadderStore::~LadderStore() = default;
 
 // --------------------------------------------------------------------------------------------- asking
 
+redis::Slot LadderStore::slot_of(const ChargeSet& set) const {
+  return sharded() && set.size > 0 ? redis::slot_of(set.charge[0].key) : redis::Slot{0};
+}
+
 LadderStore::Lane& LadderStore::lane_of(const ChargeSet& set) {
-  if (parts_.lanes == nullptr || set.size == 0) return lanes_.front();
-  return lanes_[parts_.lanes->lane_of(redis::slot_of(set.charge[0].key))];
+  if (!sharded() || set.size == 0) return lanes_.front();
+  return lanes_[parts_.caller->lane_of(slot_of(set))];
+}
+
+// A connection that was made, and greeted, since the last failure: whoever is there answers again. Each is
+// made after a jittered pause of its own, so that this brings no herd.
+void LadderStore::hurry_if_new(Lane& lane, const ChargeSet& set) {
+  if (parts_.caller == nullptr || lane.breaker.state() != Breaker::State::open) return;
+  if (parts_.caller->came_up_after(slot_of(set), lane.failed)) lane.breaker.hurry(lane.used_ms);
 }
 
 // True if this request shall ask the shared store; sends a probe on its way where one is due.
 bool LadderStore::asks(const ChargeSet& set) {
   Lane& lane = lane_of(set);
   lane.used_ms = parts_.clock.monotonic_ms();
+  hurry_if_new(lane, set);
   const auto pass = lane.breaker.admit(lane.used_ms);
   if (pass == Breaker::Pass::call) return true;
   if (pass == Breaker::Pass::probe && set.size > 0) {
@@ -122,11 +135,23 @@ boost::asio::awaitable<void> LadderStore::probe(std::weak_ptr<LadderStore*> aliv
   ChargeSet& set = layer->set;
   co_await self->parts_.shared.peek(set);
   if (alive.expired()) co_return;
+  if (!set.store_error) self->store_ahead_ms_ = set.store_now_ms - self->parts_.clock.monotonic_ms();
   self->note(self->lane_of(set), Breaker::Pass::probe, set.store_error);
-  if (set.store_error || self->handing_in_ || self->ledger_.size() == 0) co_return;
-  self->store_ahead_ms_ = set.store_now_ms - self->parts_.clock.monotonic_ms();
-  self->handing_in_ = true;
-  boost::asio::co_spawn(self->parts_.executor, hand_in(alive), boost::asio::detached);
+}
+
+// Some server answers; whether it is the one that owed keys wait for is looked at now and then.
+void LadderStore::hand_in_soon(std::int64_t now_ms) {
+  if (handing_in_ || now_ms < next_hand_in_ms_) return;
+  owes_ = ledger_.size() > 0;
+  if (!owes_) return;
+  handing_in_ = true;
+  next_hand_in_ms_ = now_ms + kHandInEveryMs;
+  boost::asio::co_spawn(parts_.executor, hand_in(self_), boost::asio::detached);
+}
+
+bool LadderStore::is_back(std::string_view key) const {
+  const std::size_t lane = sharded() ? parts_.caller->lane_of(redis::slot_of(key)) : 0;
+  return lanes_[lane].breaker.state() == Breaker::State::closed;
 }
 
 // A fleet that lost its store together shall not hand in together, nor all at once.
@@ -143,7 +168,8 @@ boost::asio::awaitable<void> LadderStore::hand_in(std::weak_ptr<LadderStore*> al
   co_await timer.async_wait(token);
   if (alive.expired()) co_return;
   const std::int64_t now_ms = self->store_time(self->parts_.clock.monotonic_ms());
-  const std::vector<LadderLedger::Debt> debts = self->ledger_.take(now_ms);
+  const auto is_back = [self](std::string_view key) { return self->is_back(key); };
+  const std::vector<LadderLedger::Debt> debts = self->ledger_.take(now_ms, is_back);
   for (std::size_t n = 0; n < debts.size(); ++n) {
     OneLayer layer(debts[n].key, debts[n].policy.terms, debts[n].request);
     layer.set.store_now_ms = now_ms;
@@ -168,14 +194,19 @@ void LadderStore::note(Lane& lane, Breaker::Pass pass, const error_code& error) 
   }
   if (redis::is_outage(error)) {
     lane.breaker.failed(pass, now_ms);
+    lane.failed = std::chrono::steady_clock::now();
     last_outage_ms_ = now_ms;
     if (!failing_) failing_since_ms_ = now_ms;
     failing_ = true;
     stats_.failing_since_ms.store(failing_since_ms_, std::memory_order_relaxed);
   } else {
     lane.breaker.succeeded(pass, now_ms);
+    if (owes_) hand_in_soon(now_ms);
   }
-  if (was_closed && lane.breaker.state() != Breaker::State::closed) add(stats_.opened);
+  if (was_closed && lane.breaker.state() != Breaker::State::closed) {
+    add(stats_.opened);
+    owes_ = true;
+  }
   if (failing_) look_at_lanes(now_ms);
 }
 

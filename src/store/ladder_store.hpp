@@ -16,12 +16,13 @@
 //
 // A breaker stands in front of the shared store (in a cluster: of each node), so that a dead one costs no
 // request its timeout: three failures in a row, or half of twenty calls in a second, and requests are
-// answered here without asking. One of them at a time, after a jittered pause, lends its first layer to a
-// probe, a peek in the background; no request waits for one. An error that says that the server lives but one
-// call is wrong (redis::is_outage is false) is answered here too, but opens nothing.
+// answered here without asking. One of them at a time, after a jittered pause or as soon as there is a new
+// connection, lends its first layer to a probe, a peek in the background; no request waits for one. An error
+// that says that the server lives but one call is wrong (redis::is_outage is false) is answered here too, but
+// opens nothing.
 //
-// When the store is back, what was let through here is handed in as far as it still counts (LadderLedger),
-// after a jittered pause and a few calls at a time.
+// When the store is back (of a cluster: the node that serves the key then), what was let through here is
+// handed in as far as it still counts (LadderLedger), after a jittered pause and a few calls at a time.
 //
 // Threads: one per worker, over the worker's shared store and the process's memory store; stats() from any.
 #pragma once
@@ -67,8 +68,8 @@ class LadderStore final : public limit::CounterStore {
     std::chrono::milliseconds hand_in_within{250};
     Breaker::Options breaker{.pause_max_ms = 2000};
   };
-  // All outlive this store. `memory` answers at once (decide_now is true). `lanes`: the cluster whose nodes
-  // fail one by one; nullptr: one server. `uses` is this worker's.
+  // All outlive this store. `memory` answers at once (decide_now is true). `caller` knows which keys fail
+  // together, and when a server came back; nullptr: all do, and only probes tell. `uses` is this worker's.
   struct Parts {
     limit::CounterStore& shared;
     limit::CounterStore& memory;
@@ -76,7 +77,7 @@ class LadderStore final : public limit::CounterStore {
     const FleetShare& share;
     UseTable& uses;
     redis::Executor executor;
-    const redis::ScriptCaller* lanes = nullptr;
+    const redis::ScriptCaller* caller = nullptr;
   };
   LadderStore(Options options, Parts parts);
   ~LadderStore() override;
@@ -96,9 +97,13 @@ class LadderStore final : public limit::CounterStore {
   struct Lane {
     Breaker breaker;
     std::int64_t used_ms = 0;  // when a request last lay there
+    redis::TimePoint failed;   // when a call there failed last
   };
 
+  bool sharded() const noexcept { return parts_.caller != nullptr && parts_.caller->sharded(); }
+  redis::Slot slot_of(const limit::ChargeSet& set) const;
   Lane& lane_of(const limit::ChargeSet& set);
+  void hurry_if_new(Lane& lane, const limit::ChargeSet& set);
   bool asks(const limit::ChargeSet& set);
   void note(Lane& lane, Breaker::Pass pass, const error_code& error);
   void look_at_lanes(std::int64_t now_ms);
@@ -107,6 +112,8 @@ class LadderStore final : public limit::CounterStore {
 
   static boost::asio::awaitable<void> probe(std::weak_ptr<LadderStore*> alive,
                                             std::unique_ptr<OneLayer> layer);
+  void hand_in_soon(std::int64_t now_ms);
+  bool is_back(std::string_view key) const;
   static boost::asio::awaitable<void> hand_in(std::weak_ptr<LadderStore*> alive);
 
   void answer_here(limit::ChargeSet& set);
@@ -133,6 +140,8 @@ class LadderStore final : public limit::CounterStore {
   std::int64_t last_outage_ms_ = 0;
   bool failing_ = false;
   bool handing_in_ = false;
+  bool owes_ = false;  // a breaker has opened, and not everything was handed in since
+  std::int64_t next_hand_in_ms_ = 0;
   LadderStats stats_;
 };
 

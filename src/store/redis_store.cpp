@@ -67,6 +67,8 @@ std::shared_ptr<redis::ScriptCaller> make_caller(redis::Executor executor, const
     redis::SentinelOptions sentinel{addresses(options.sentinels), options.host, options.sentinel_username,
                                     options.sentinel_password, options.tls};
     connection.finder = std::make_shared<redis::Sentinels>(executor, std::move(sentinel));
+    // The primary that Sentinel names next is up already: what passes before it is asked again is lost time.
+    connection.backoff_max = std::chrono::seconds(1);
   }
   return std::make_shared<redis::SingleCaller>(redis::Connection::start(executor, std::move(connection)));
 }

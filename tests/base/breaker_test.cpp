@@ -101,6 +101,20 @@ TEST(Breaker, PausesDifferBetweenInstances) {
   EXPECT_GT(pauses.size(), 10U);
 }
 
+TEST(Breaker, HurryEndsThePauseOfAnOpenOneAlone) {
+  Breaker breaker({.pause_min_ms = 1000}, 1);
+  breaker.hurry(kStart);
+  EXPECT_EQ(breaker.admit(kStart), Pass::call);
+  fail(breaker, 3, kStart);
+  EXPECT_EQ(breaker.admit(kStart + 10), Pass::refused);
+  breaker.hurry(kStart + 10);
+  EXPECT_EQ(breaker.admit(kStart + 10), Pass::probe);
+  breaker.hurry(kStart + 10);
+  EXPECT_EQ(breaker.admit(kStart + 11), Pass::refused) << "one probe at a time";
+  breaker.failed(Pass::probe, kStart + 11);
+  EXPECT_EQ(breaker.admit(kStart + 12), Pass::refused);
+}
+
 TEST(Breaker, LateResultsOfEarlierCallsChangeNothing) {
   Breaker breaker({}, 1);
   const Pass early = breaker.admit(kStart);

@@ -9,7 +9,8 @@ from support.redis_groups import RedisCluster
 
 
 class HotKeyOfACluster(GatewayCase):
-    LIMIT, PER_SECOND, LAYERS = 2000, 300, 2
+    LIMIT, PER_SECOND = 2000, 300
+    PROBED = 2  # seconds: the longest between two looks at a node that is ill
 
     @classmethod
     def setUpClass(cls):
@@ -39,8 +40,8 @@ class HotKeyOfACluster(GatewayCase):
         thread = threading.Thread(target=load)
         thread.start()
         try:
+            time.sleep(1.5)
             for step in steps:
-                time.sleep(1.5)
                 step()
         finally:
             thread.join(seconds + 60)
@@ -50,26 +51,51 @@ class HotKeyOfACluster(GatewayCase):
         (key,) = [key for key in self.cluster.keys() if f"c={caller}}}" in key]
         return key
 
+    def alone(self, weirs):
+        return self.total(weirs, "weir_store_local_verdicts_total")
+
+    @staticmethod
+    def total(weirs, name, **labels):
+        return sum(weir.metrics().value(name, **labels) for weir in weirs)
+
+    def look_after_a_probe(self, weirs):
+        """From here on every node shall be asked again."""
+        time.sleep(self.PROBED)
+        self.alone_then, self.exact_from = self.alone(weirs), time.time()
+
     def check(self, weirs, answers):
         """Nobody saw an error; nobody passed beyond the limit but those who were counted here while a node was away."""
         self.assertLessEqual({answer.status for answer in answers}, {200, 429})
-        total = lambda name, **labels: sum(weir.metrics().value(name, **labels) for weir in weirs)
-        alone = total("weir_store_local_verdicts_total") / self.LAYERS
+        total = lambda name, **labels: self.total(weirs, name, **labels)
+        alone = self.alone(weirs)
         passed = len(allowed(answers))
-        self.assertLessEqual(passed, self.LIMIT + alone)
+        meanwhile = sum(answer.answered < self.exact_from for answer in allowed(answers))
+        # What was counted alone was handed in; of a primary that dies a lease may be lost on its way to the replica.
+        self.assertLessEqual(passed, self.LIMIT if alone == 0 else max(self.LIMIT, meanwhile) + 100)
         if not kept_up(answers[:len(answers) // 6]):  # those before the step
             self.skipTest("the machine does not keep up with the load")
         lapsed = total("weir_lease_permits_lapsed_total")
         self.assertGreaterEqual(passed, min(self.LIMIT, len(answers)) - lapsed - 100, "one lease of each may be lost")
         self.assertGreater(total("weir_lease_requests_total", decided="at_hand"), passed / 4)
-        # The fail-over takes a second or two, and the store is trusted again after its probes: 4 to 6 of the 9 seconds.
-        self.assertLessEqual(alone, len(answers) * 0.6)
+        if not kept_up([answer for answer in answers if answer.sent > self.exact_from]):
+            self.skipTest("the machine does not keep up with the load")
+        self.assertEqual(alone, self.alone_then, "answered alone after the node was back")
 
     def fail_over(self, caller):
         key = self.key_of(caller)
         old = self.cluster.primary_of(key)
+        began = time.monotonic()
         self.cluster.replica_of(old).call("CLUSTER", "FAILOVER")
         self.eventually(lambda: self.cluster.primary_of(key) is not old, 20, "another primary")
+        self.took = time.monotonic() - began
+
+    def lose_primary(self, caller):
+        key = self.key_of(caller)
+        old = self.cluster.primary_of(key)
+        replica = self.cluster.replica_of(old)
+        old.kill()
+        self.addCleanup(self.cluster.revive, old)
+        self.eventually(lambda: replica.role() == b"master", 30, "a replica in its place")
 
     def move_slot(self, caller):
         """As redis-cli reshards, for the one slot: its keys go over one by one while it is asked for."""
@@ -89,21 +115,32 @@ class HotKeyOfACluster(GatewayCase):
 
     def test_a_fail_over_under_load(self):
         weirs = self.gateways(3)
-        answers = self.under_load(weirs, "moving", 9, lambda: self.fail_over("moving"))
+        answers = self.under_load(weirs, "moving", 9, lambda: self.fail_over("moving"),
+                                  lambda: self.look_after_a_probe(weirs))
+        self.check(weirs, answers)
+        # Both ends hold the calls until the replica has taken over: nobody notices, where that is within the timeout.
+        if self.took < 0.1:
+            self.assertEqual(self.alone(weirs), 0)
+
+    def test_a_primary_that_dies_under_load(self):
+        weirs = self.gateways(3)
+        answers = self.under_load(weirs, "orphan", 13, lambda: self.lose_primary("orphan"),
+                                  lambda: self.look_after_a_probe(weirs))
+        self.assertGreater(self.alone(weirs), 0)
         self.check(weirs, answers)
 
     def test_a_slot_that_moves_under_load(self):
         weirs = self.gateways(3)
-        answers = self.under_load(weirs, "resharded", 9, lambda: self.move_slot("resharded"))
+        answers = self.under_load(weirs, "resharded", 9, lambda: self.move_slot("resharded"),
+                                  lambda: self.look_after_a_probe(weirs))
         self.check(weirs, answers)
 
     def test_little_is_charged_for_requests_that_another_node_refuses(self):
         """The caller's counters and the API's lie on different nodes, the caller is at 1.5 times its limit."""
         weirs = self.gateways(3)
-        answers = self.under_load(weirs, "eager", 10)
+        answers = self.under_load(weirs, "eager", 10, lambda: self.look_after_a_probe(weirs))
         self.check(weirs, answers)
-        total = lambda name: sum(weir.metrics().value(name) for weir in weirs)
-        self.assertLessEqual(total("weir_store_wasted_permits_total"), 0.01 * 2 * len(allowed(answers)))
+        self.assertLessEqual(self.total(weirs, "weir_store_wasted_permits_total"), 0.01 * 2 * len(allowed(answers)))
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ class Cluster(GatewayCase):
         load = Load(weir, lambda n: who("orphan", f"u{n % 50}"))
         time.sleep(0.3)
         old.kill()
-        self.addCleanup(self.revive, old)
+        self.addCleanup(self.cluster.revive, old)
         self.eventually(lambda: self.owned(key), 30, "a replica in its place")
         time.sleep(1)
         counts = load.stop()
@@ -129,10 +129,6 @@ class Cluster(GatewayCase):
             return self.cluster.primary_of(key)
         except (OSError, AssertionError):
             return None
-
-    def revive(self, node):
-        node.start()
-        self.eventually(lambda: sum(one.role() == b"slave" for one in self.cluster.nodes) == 3, 30, "a whole cluster")
 
     def wait_healthy(self, weir, caller):
         def healthy():

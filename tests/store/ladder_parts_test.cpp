@@ -116,7 +116,7 @@ class LedgerTest : public ::testing::Test {
     ledger_.note(charge, permits, now_ms);
   }
   std::int64_t owed(std::int64_t now_ms) {
-    const auto debts = ledger_.take(now_ms);
+    const auto debts = ledger_.take(now_ms, [](std::string_view) { return true; });
     return debts.empty() ? 0 : debts.front().permits;
   }
   Policy policy_;
@@ -145,6 +145,15 @@ TEST_F(LedgerTest, ABucketOwesWhatItHasNotRefilled) {
   EXPECT_EQ(owed(kStart + 30'000), 30);
   note(AlgorithmKind::gcra, 50, kStart);
   EXPECT_EQ(owed(kStart + 3'600'000), 0);
+}
+
+TEST_F(LedgerTest, WhatIsNotBackYetStaysOwed) {
+  note(AlgorithmKind::fixed_window, 7, kStart);
+  EXPECT_TRUE(ledger_.take(kStart, [](std::string_view) { return false; }).empty());
+  EXPECT_EQ(owed(kStart), 7);
+  note(AlgorithmKind::fixed_window, 7, kStart);
+  EXPECT_TRUE(ledger_.take(kStart + 60'000, [](std::string_view) { return false; }).empty());
+  EXPECT_EQ(ledger_.size(), 0U) << "its window is over, whether its node is back or not";
 }
 
 TEST_F(LedgerTest, IsBounded) {

@@ -92,15 +92,18 @@ TEST_F(LadderTest, WhatWasUsedHereIsHandedIn) {
   EXPECT_EQ(shared_.handed_in, 42);
 }
 
-// The same over a real server that dies, comes back, stops and goes on.
+// The same over a real server that dies, comes back, stops and goes on. Pauses are so long that only the new
+// connection can be why it is asked again.
 TEST(LadderOverRedis, OutlivesItsServer) {
   test::RedisServer server;
   RedisWorld world(server.port(), std::chrono::milliseconds(50));
   ASSERT_TRUE(world.ready());
   MemoryStore memory(1000, system_clock());
   FleetShare fleet(1, 2);
-  LadderStore store(
-      {}, {world.store(), memory, system_clock(), fleet, fleet.uses(0), world.loop().get_executor()});
+  LadderStore::Options options;
+  options.breaker.pause_min_ms = options.breaker.pause_max_ms = 120'000;
+  LadderStore store(options, {world.store(), memory, system_clock(), fleet, fleet.uses(0),
+                              world.loop().get_executor(), &world.store().caller()});
   limit::Policy policy = policy_of(AlgorithmKind::token_bucket, 1000, 3'600'000);
   const auto answered = [&] {
     ChargeSet set;

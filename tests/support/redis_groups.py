@@ -24,18 +24,31 @@ def until(check, timeout=30.0, what="condition"):
         time.sleep(0.05)
 
 
+NO_DELAY = ("--repl-diskless-sync-delay", "0")  # else a new replica waits 5 s for others that want the same
+
+
+def in_step(replica):
+    """A replica that has its primary's data; one that takes over before is empty, or makes the clients wait for it."""
+    return b"master_link_status:up" in replica.call("INFO", "replication")
+
+
 class RedisCluster:
     def __init__(self, primaries=3, replicas=1):
         self.nodes = [RedisServer("--cluster-enabled", "yes", "--cluster-port", str(free_port()),
                                   "--cluster-node-timeout", "2000", "--cluster-config-file", "nodes.conf",
                                   "--cluster-require-full-coverage", "no", "--cluster-replica-validity-factor", "0",
-                                  "--enable-debug-command", "yes")
+                                  "--enable-debug-command", "yes", *NO_DELAY)
                       for _ in range(primaries * (1 + replicas))]
         self.cli("--cluster", "create", *[f"127.0.0.1:{node.port}" for node in self.nodes],
                  "--cluster-replicas", str(replicas), "--cluster-yes")
-        until(lambda: all(b"cluster_state:ok" in node.call("CLUSTER", "INFO") for node in self.nodes)
-              and all(node.role() in (b"master", b"slave") for node in self.nodes)
-              and sum(node.role() == b"slave" for node in self.nodes) == primaries * replicas, what="a whole cluster")
+        self.replicas = primaries * replicas
+        until(self.is_whole, what="a whole cluster")
+
+    def is_whole(self):
+        """Every node sees every slot served, and every replica is in step."""
+        replicas = [node for node in self.nodes if node.role() == b"slave"]
+        return (all(b"cluster_state:ok" in node.call("CLUSTER", "INFO") for node in self.nodes)
+                and len(replicas) == self.replicas and all(map(in_step, replicas)))
 
     @property
     def urls(self):
@@ -69,6 +82,11 @@ class RedisCluster:
                         return node
         raise AssertionError("no replica")
 
+    def revive(self, node):
+        """Starts one that was killed, and waits until it is in step as a replica."""
+        node.start()
+        until(self.is_whole, what="a whole cluster")
+
     def keys(self):
         return {key: life for node in self.primaries() for key, life in node.keys().items()}
 
@@ -82,10 +100,10 @@ class RedisSentinels:
     name = "mymaster"
 
     def __init__(self, replicas=1):
-        self.primary = RedisServer()
-        self.replicas = [RedisServer("--replicaof", f"127.0.0.1 {self.primary.port}") for _ in range(replicas)]
-        until(lambda: all(b"master_link_status:up" in one.call("INFO", "replication") for one in self.replicas),
-              what="replicas in step")
+        self.primary = RedisServer(*NO_DELAY)
+        self.replicas = [RedisServer("--replicaof", f"127.0.0.1 {self.primary.port}", *NO_DELAY)
+                         for _ in range(replicas)]
+        until(lambda: all(map(in_step, self.replicas)), what="replicas in step")
         self.sentinels = [self._sentinel() for _ in range(3)]
         until(lambda: all(self._knows(one) for one in self.sentinels), what="Sentinels that know each other")
 
@@ -116,7 +134,12 @@ class RedisSentinels:
         return [f"127.0.0.1:{port}" for port, _ in self.sentinels]
 
     def current(self):
-        client = RedisClient(self.sentinels[0][0])
+        """The port of the primary that all Sentinels name; None while they differ."""
+        named = {self._named_by(port) for port, _ in self.sentinels}
+        return named.pop() if len(named) == 1 else None
+
+    def _named_by(self, sentinel_port):
+        client = RedisClient(sentinel_port)
         try:
             return int(client.call("SENTINEL", "get-master-addr-by-name", self.name)[1])
         finally:
