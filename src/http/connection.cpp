@@ -97,7 +97,7 @@ Connection::Step Connection::read_more() {
     }
     if (!got || *got == 0) return Step::close;
     if (exchange_ == nullptr) {
-      options_ = server_.options_;
+      if (options_ != server_.options_) options_ = server_.options_;
       exchange_ = server_.exchanges_.take();
       exchange_->attach(
           {stream_.get(), tls_, &peer_, options_.get(), &server_.draining_, &server_.stats_.open_tunnels});
@@ -148,12 +148,17 @@ bool Connection::prepare_next() {
   if (killed_ || !exchange_->may_persist()) return false;
   exchange_->next();
   since_ms_ = server_.loop_.now_ms();
-  if (!exchange_->has_bytes()) release_exchange();
+  if (!exchange_->has_bytes()) put_exchange_away();
   return true;
 }
 
 void Connection::release_exchange() noexcept {
   if (exchange_ == nullptr) return;
+  exchange_->next();
+  put_exchange_away();
+}
+
+void Connection::put_exchange_away() noexcept {
   exchange_->detach();
   server_.exchanges_.give_back(std::move(exchange_));
 }

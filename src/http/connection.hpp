@@ -58,6 +58,7 @@ class Connection {
   Step after_wait(net::Wake wake);
   bool prepare_next();
   void release_exchange() noexcept;
+  void put_exchange_away() noexcept;  // which is ready for another request
 
   Server& server_;
   std::unique_ptr<net::Stream> stream_;

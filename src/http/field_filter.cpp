@@ -26,20 +26,23 @@ const FieldNames kProtected{"host",          "content-length", "content-type", "
 
 // Calls `take(option)` for every Connection option that names a field.
 template <class Take>
-void each_nomination(std::span<const Field> fields, Take take) noexcept {
-  for (const Field& field : fields) {
-    if (!field.is("connection")) continue;
+void each_nomination(const Fields& fields, Take take) noexcept {
+  fields.each("connection", [&take](const Field& field) {
+    const auto names_none = [](std::string_view text) {
+      return iequals(text, "keep-alive") || iequals(text, "close");
+    };
     std::string_view list = field.value;
+    if (names_none(list)) return;
     std::string_view option;
     while (next_member(list, option)) {
-      if (!iequals(option, "keep-alive") && !iequals(option, "close")) take(option);
+      if (!names_none(option)) take(option);
     }
-  }
+  });
 }
 
 }  // namespace
 
-FieldFilter::FieldFilter(std::span<const Field> fields) noexcept {
+FieldFilter::FieldFilter(const Fields& fields) noexcept {
   each_nomination(fields, [this](std::string_view option) {
     if (nominated_.size() < kMaxNominations && !kProtected.contains(option)) nominated_.push_back(option);
   });
@@ -51,7 +54,7 @@ bool FieldFilter::ends_here(const Field& field) const noexcept {
                      [&field](const FieldName& one) { return field.is(one); });
 }
 
-bool FieldFilter::nominations_exceed_limit(std::span<const Field> fields) noexcept {
+bool FieldFilter::nominations_exceed_limit(const Fields& fields) noexcept {
   std::size_t count = 0;
   each_nomination(fields, [&count](std::string_view) { ++count; });
   return count > kMaxNominations;

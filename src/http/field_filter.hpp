@@ -4,7 +4,6 @@
 #pragma once
 
 #include <boost/container/static_vector.hpp>
-#include <span>
 #include <string_view>
 
 #include "weir/http/message.hpp"
@@ -15,7 +14,7 @@ class FieldFilter {
  public:
   static constexpr std::size_t kMaxNominations = 32;
 
-  explicit FieldFilter(std::span<const Field> fields) noexcept;
+  explicit FieldFilter(const Fields& fields) noexcept;
 
   // True for fields that must not be passed on. Framing, Host and other fields that give a message its
   // meaning cannot be nominated away; Content-Length and Host pass here, whoever writes the next head sets
@@ -23,7 +22,7 @@ class FieldFilter {
   bool ends_here(const Field& field) const noexcept;
 
   // More Connection options than anybody needs: such a message is refused rather than half filtered.
-  static bool nominations_exceed_limit(std::span<const Field> fields) noexcept;
+  static bool nominations_exceed_limit(const Fields& fields) noexcept;
 
  private:
   boost::container::static_vector<FieldName, kMaxNominations> nominated_;

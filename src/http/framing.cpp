@@ -20,8 +20,9 @@ std::optional<std::uint64_t> parse_content_length(std::string_view value) noexce
   return number;
 }
 
-std::optional<Framing> judge_framing(std::span<const Field> fields, int version_minor,
+std::optional<Framing> judge_framing(const Fields& fields, int version_minor,
                                      Duplicates duplicates) noexcept {
+  if (!fields.may_have("content-length") && !fields.may_have("transfer-encoding")) return Framing{};
   std::optional<std::uint64_t> length;
   int codings = 0;
   for (const Field& field : fields) {
@@ -40,18 +41,18 @@ std::optional<Framing> judge_framing(std::span<const Field> fields, int version_
   return Framing{BodyKind::chunked, 0};
 }
 
-bool judge_keep_alive(std::span<const Field> fields, int version_minor) noexcept {
-  bool keep = version_minor >= 1;
-  for (const Field& field : fields) {
-    if (!field.is("connection")) continue;
+bool judge_keep_alive(const Fields& fields, int version_minor) noexcept {
+  bool keeps = version_minor >= 1;
+  bool closes = false;
+  fields.each("connection", [&](const Field& field) {
     std::string_view list = field.value;
     std::string_view member;
     while (next_member(list, member)) {
-      if (iequals(member, "close")) return false;
-      if (iequals(member, "keep-alive")) keep = true;
+      closes = closes || iequals(member, "close");
+      keeps = keeps || iequals(member, "keep-alive");
     }
-  }
-  return keep;
+  });
+  return keeps && !closes;
 }
 
 }  // namespace weir::http

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 
 #include "weir/http/message.hpp"
 
@@ -16,10 +15,9 @@ std::optional<std::uint64_t> parse_content_length(std::string_view value) noexce
 // `chunked`, once, in HTTP/1.1 and without Content-Length. Without both fields the kind is `none`.
 // `accept_equal`: several equal Content-Length lines count as one (responses), else they are refused.
 enum class Duplicates : std::uint8_t { refuse, accept_equal };
-std::optional<Framing> judge_framing(std::span<const Field> fields, int version_minor,
-                                     Duplicates duplicates) noexcept;
+std::optional<Framing> judge_framing(const Fields& fields, int version_minor, Duplicates duplicates) noexcept;
 
 // keep-alive as the Connection fields and the version have it (RFC 9112 9.3).
-bool judge_keep_alive(std::span<const Field> fields, int version_minor) noexcept;
+bool judge_keep_alive(const Fields& fields, int version_minor) noexcept;
 
 }  // namespace weir::http

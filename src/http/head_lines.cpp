@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/head_lines.hpp"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include <bit>
+
 #include "http/characters.hpp"
 #include "weir/base/octets.hpp"
 
@@ -11,8 +17,58 @@ constexpr bool is_control(char c) noexcept {
   return static_cast<std::uint8_t>(c) < 0x20 || c == 0x7f;
 }
 
+#ifdef __SSE2__
+// Sixteen octets at a time, which is nearly every name and value; a bit of these marks stands for an octet.
+constexpr std::ptrdiff_t kBlock = 16;
+constexpr unsigned kAllMarks = 0xffff;
+
+__m128i block(const char* at) noexcept {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+}
+
+unsigned marks_of(__m128i octets) noexcept {
+  return static_cast<unsigned>(_mm_movemask_epi8(octets));
+}
+
+unsigned controls(__m128i octets) noexcept {
+  const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(octets, _mm_set1_epi8(0x1f)), octets);
+  return marks_of(_mm_or_si128(low, _mm_cmpeq_epi8(octets, _mm_set1_epi8(0x7f))));
+}
+
+unsigned letters_and_hyphens(__m128i octets) noexcept {
+  const __m128i small = _mm_or_si128(octets, _mm_set1_epi8(0x20));
+  const __m128i letters = _mm_and_si128(_mm_cmpgt_epi8(small, _mm_set1_epi8('a' - 1)),
+                                        _mm_cmplt_epi8(small, _mm_set1_epi8('z' + 1)));
+  return marks_of(_mm_or_si128(letters, _mm_cmpeq_epi8(octets, _mm_set1_epi8('-'))));
+}
+#endif
+
+// Where the first octet is, from `at` on, that no token has; `end` if there is none.
+const char* find_token_end(const char* at, const char* end) noexcept {
+#ifdef __SSE2__
+  while (end - at >= kBlock) {
+    const unsigned others = letters_and_hyphens(block(at)) ^ kAllMarks;
+    if (others == 0) {
+      at += kBlock;
+      continue;
+    }
+    at += std::countr_zero(others);
+    if (!is_token_octet(*at)) return at;
+    ++at;
+  }
+#endif
+  while (at != end && is_token_octet(*at)) ++at;
+  return at;
+}
+
 // Where the first control character is from `at` on; `end` if there is none.
 const char* find_control(const char* at, const char* end) noexcept {
+#ifdef __SSE2__
+  for (; end - at >= kBlock; at += kBlock) {
+    const unsigned found = controls(block(at));
+    if (found != 0) return at + std::countr_zero(found);
+  }
+#endif
   for (; end - at >= 8; at += 8) {
     const std::uint64_t word = eight_octets(at);
     const std::uint64_t marks = octets_below(word, 0x20) | octets_equal(word, 0x7f);
@@ -48,26 +104,27 @@ std::optional<StatusLine> read_status_line(std::string_view line) noexcept {
   return found;
 }
 
-bool read_field_lines(std::string_view lines, std::vector<Field>& fields) {
+std::size_t read_field_lines(std::string_view bytes, std::size_t most, Fields& fields) {
   fields.clear();
-  const char* at = lines.data();
-  const char* const end = at + lines.size();
+  const char* at = bytes.data();
+  const char* const end = at + bytes.size();
   while (at != end && *at != '\r') {
     const char* const name = at;
-    while (at != end && is_token_octet(*at)) ++at;
-    if (at == name || at == end || *at != ':') return false;
+    at = find_token_end(at, end);
+    if (at == name || at == end || *at != ':' || fields.size() == most) return 0;
     const std::string_view name_text(name, static_cast<std::size_t>(at - name));
     ++at;
     while (at != end && is_blank(*at)) ++at;
     const char* const value = at;
     while ((at = find_control(at, end)) != end && *at == '\t') ++at;
-    if (end - at < 2 || *at != '\r') return false;
+    if (end - at < 2 || at[0] != '\r' || at[1] != '\n') return 0;
     const char* value_end = at;
     while (value_end != value && is_blank(value_end[-1])) --value_end;
     fields.emplace_back(name_text, std::string_view(value, static_cast<std::size_t>(value_end - value)));
     at += 2;
   }
-  return end - at == 2;
+  const bool whole = end - at >= 2 && at[1] == '\n';
+  return whole ? static_cast<std::size_t>(at + 2 - bytes.data()) : 0;
 }
 
 }  // namespace weir::http

@@ -30,6 +30,7 @@ class HeadScanner {
   // `bytes` is everything that arrived of this message; call again with the same bytes and more behind them.
   State scan(std::string_view bytes, const Limits& limits) noexcept;
   void reset() noexcept { *this = {}; }
+  bool began() const noexcept { return scanned_ > 0; }
 
   // Once complete: where the first line begins (after blank lines), and where the head ends (after its blank
   // line).

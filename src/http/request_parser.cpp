@@ -79,6 +79,7 @@ bool is_valid_host(std::string_view host) noexcept {
 
 void RequestParser::reset() noexcept {
   scanner_.reset();
+  head_end_ = 0;
   refusal_ = {};
 }
 
@@ -89,18 +90,40 @@ RequestParser::State RequestParser::refuse(int status, std::string_view reason) 
 
 RequestParser::State RequestParser::parse(std::string_view bytes, const ServerOptions& options,
                                           RequestHead& head) {
+  // Nearly every head comes whole and well formed: then one look at each byte is enough. What is to be said
+  // of others is found out with care, from their first byte on.
+  if (!scanner_.began()) {
+    head_end_ = read_lines(bytes, options, head);
+    if (head_end_ > 0 && head_end_ <= options.header_bytes) return judge(head, options);
+  }
   const HeadScanner::Limits limits{options.target_bytes + kMethodAndVersionBytes, options.header_bytes,
                                    options.header_count};
   const HeadScanner::State found = scanner_.scan(bytes, limits);
   const std::string_view text = bytes.substr(scanner_.begin());
   if (found != HeadScanner::State::complete) return not_complete(found, text);
-  const std::string_view whole = text.substr(0, scanner_.end() - scanner_.begin());
-  const std::size_t first_line = whole.find('\r');
-  if (!read_first_line(whole.substr(0, first_line), options, head)) return State::refused;
-  if (!read_field_lines(whole.substr(first_line + 2), head.fields)) return refuse(400, "malformed_head");
-  if (whole.find('_') != whole.npos) {
-    std::erase_if(head.fields, [](const Field& field) { return is_underscore_twin(field.name); });
+  head_end_ = scanner_.end();
+  refusal_ = {400, "malformed_head"};  // unless the first line says otherwise
+  const std::size_t read = read_lines(text.substr(0, head_end_ - scanner_.begin()), options, head);
+  return read > 0 ? judge(head, options) : State::refused;
+}
+
+// The bytes that the head takes, 0 if it is not there as a whole, or not well formed.
+std::size_t RequestParser::read_lines(std::string_view bytes, const ServerOptions& options,
+                                      RequestHead& head) {
+  const std::size_t end = bytes.find('\r');
+  const bool too_long = end == bytes.npos || end > options.target_bytes + kMethodAndVersionBytes;
+  if (too_long || end + 1 == bytes.size() || bytes[end + 1] != '\n') return 0;
+  const std::size_t first_line = end + 2;
+  if (!read_first_line(bytes.substr(0, end), options, head)) return 0;
+  const std::size_t rest = read_field_lines(bytes.substr(first_line), options.header_count, head.fields);
+  if (rest == 0) return 0;
+  if (bytes.substr(0, first_line + rest).find('_') != bytes.npos) {
+    head.fields.erase_if([](const Field& field) { return is_underscore_twin(field.name); });
   }
+  return first_line + rest;
+}
+
+RequestParser::State RequestParser::judge(RequestHead& head, const ServerOptions& options) noexcept {
   const bool good =
       check_target(head) && check_host(head) && check_framing(head, options) && check_expectation(head);
   return good ? State::complete : State::refused;
@@ -192,11 +215,10 @@ bool RequestParser::check_target(RequestHead& head) noexcept {
 bool RequestParser::check_host(RequestHead& head) noexcept {
   int hosts = 0;
   std::string_view host;
-  for (const Field& field : head.fields) {
-    if (!field.is("host")) continue;
+  head.fields.each("host", [&](const Field& field) {
     ++hosts;
     host = field.value;
-  }
+  });
   if (hosts > 1 || (hosts == 0 && head.version_minor >= 1) || !is_valid_host(host)) {
     refuse(400, "bad_host");
     return false;
@@ -223,13 +245,14 @@ bool RequestParser::check_framing(RequestHead& head, const ServerOptions& option
 bool RequestParser::check_expectation(RequestHead& head) noexcept {
   head.expects_continue = false;
   if (head.version_minor == 0) return true;  // ignored there (RFC 9110 10.1.1)
-  for (const Field& field : head.fields) {
-    if (!field.is("expect")) continue;
-    if (!iequals(field.value, "100-continue")) {
-      refuse(417, "unknown_expectation");
-      return false;
-    }
+  bool known = true;
+  head.fields.each("expect", [&](const Field& field) {
+    known = known && iequals(field.value, "100-continue");
     head.expects_continue = true;
+  });
+  if (!known) {
+    refuse(417, "unknown_expectation");
+    return false;
   }
   const bool has_body = head.framing.kind == BodyKind::chunked || head.framing.length > 0;
   head.expects_continue = head.expects_continue && has_body;

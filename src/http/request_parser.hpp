@@ -27,10 +27,12 @@ class RequestParser {
   State parse(std::string_view bytes, const ServerOptions& options, RequestHead& head);
   void reset() noexcept;
 
-  std::size_t head_end() const noexcept { return scanner_.end(); }  // once complete: where the body begins
-  Refusal refusal() const noexcept { return refusal_; }             // once refused
+  std::size_t head_end() const noexcept { return head_end_; }  // once complete: where the body begins
+  Refusal refusal() const noexcept { return refusal_; }        // once refused
 
  private:
+  std::size_t read_lines(std::string_view bytes, const ServerOptions& options, RequestHead& head);
+  State judge(RequestHead& head, const ServerOptions& options) noexcept;
   State refuse(int status, std::string_view reason) noexcept;
   State not_complete(HeadScanner::State found, std::string_view text) noexcept;
   bool read_first_line(std::string_view line, const ServerOptions& options, RequestHead& head) noexcept;
@@ -40,6 +42,7 @@ class RequestParser {
   bool check_expectation(RequestHead& head) noexcept;
 
   HeadScanner scanner_;
+  std::size_t head_end_ = 0;
   Refusal refusal_;
 };
 

@@ -20,11 +20,14 @@ class ResponseParser {
   // As RequestParser::parse(). The answer to HEAD has no body, whatever its fields say;
   // 1xx, 204 and 304 have none either. Without length and chunked the body ends with the connection.
   State parse(std::string_view bytes, Method request_method, ResponseHead& head);
-  void reset() noexcept { scanner_.reset(); }
-  std::size_t head_end() const noexcept { return scanner_.end(); }
+  void reset() noexcept { *this = {}; }
+  std::size_t head_end() const noexcept { return head_end_; }
 
  private:
+  static State judge(Method request_method, ResponseHead& head) noexcept;
+
   HeadScanner scanner_;
+  std::size_t head_end_ = 0;
 };
 
 }  // namespace weir::http

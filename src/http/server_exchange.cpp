@@ -67,7 +67,6 @@ void ServerExchange::next() noexcept {
 }
 
 void ServerExchange::detach() noexcept {
-  next();
   in_.clear();
   if (in_.capacity() > kKeptBytes) std::string().swap(in_);
   downstream_ = {};

@@ -61,7 +61,7 @@ class ServerExchange final : public Exchange {
   }
   // Makes it ready for the next request; bytes that arrived behind this one stay.
   void next() noexcept;
-  void detach() noexcept;
+  void detach() noexcept;  // after next()
   void lose_client() noexcept;
   void call_canceller();
 

@@ -101,8 +101,10 @@ void walk_forwarded(std::string_view line, Walk& walk) {
 
 // Applies `each` to every line of that name, the last line first; false if there was none.
 template <class Each>
-bool for_lines_from_last(const http::RequestHead& head, std::string_view name, const Walk& walk, Each each) {
+bool for_lines_from_last(const http::RequestHead& head, const http::FieldName& name, const Walk& walk,
+                         Each each) {
   bool any = false;
+  if (!head.fields.may_have(name)) return any;
   for (auto field = head.fields.rbegin(); field != head.fields.rend() && !walk.over(); ++field) {
     if (!field->is(name)) continue;
     any = true;

@@ -41,6 +41,7 @@ struct Extractor::Compiled {
   PathTable exempt_paths;
   std::vector<PathTable> classes;
   StringMap<bool> exempt_callers;
+  std::vector<SoughtDimension> sought;  // refers to `options`
   std::array<std::string, kMaxDimensions> names;
   std::array<std::string, kMaxDimensions> missing_reasons;
   std::size_t dimensions = dimension::kFirstDeclared;
@@ -69,6 +70,7 @@ Extractor::Compiled::Compiled(ExtractorOptions given)
     dimensions = std::max<std::size_t>(dimensions, each.index + 1U);
     missing_reasons[each.index] = "the " + each.name + " of this request is missing or contradictory";
     if (each.index == dimension::api_class && each.used_by_layer) has_class = true;
+    if (!is_derived(each.index)) sought.push_back({each, {each.from.begin(), each.from.end()}});
     for (const Source& source : each.from) {
       const bool known = std::find(key_headers.begin(), key_headers.end(), source.name) != key_headers.end();
       if (source.kind == SourceKind::api_key && !known) key_headers.push_back(source.name);
@@ -97,9 +99,7 @@ class Extractor::Compiled::Pass {
     find_api_and_class();
     if (compiled_.authenticator.enabled() && out_.refusal == Refusal::none) check_credentials();
     if (out_.refusal == Refusal::unauthenticated) return;
-    for (const DimensionOptions& each : compiled_.options.dimensions) {
-      if (!is_derived(each.index)) find_dimension(each);
-    }
+    for (const SoughtDimension& each : compiled_.sought) find_dimension(each);
     out_.identity.exempt = is_exempt();
   }
 
@@ -107,8 +107,9 @@ class Extractor::Compiled::Pass {
   void set(Dimension d, std::string_view text) { out_.identity[d] = {text, Presence::present}; }
 
   void find_client(const Address& peer) {
-    out_.peer_trusted = compiled_.trusted.contains(plain_address(peer));
-    out_.client = client_address(head_, peer, compiled_.trusted);
+    out_.client = plain_address(peer);
+    out_.peer_trusted = compiled_.trusted.contains(out_.client);
+    if (out_.peer_trusted) out_.client = client_address(head_, peer, compiled_.trusted);
     find_block();
   }
 
@@ -194,13 +195,14 @@ class Extractor::Compiled::Pass {
     out_.challenge = challenge(fault, asked);
   }
 
-  void find_dimension(const DimensionOptions& wanted) {
+  void find_dimension(const SoughtDimension& each) {
+    const DimensionOptions& wanted = each.dimension;
     Reading reading;
     const Source* from = nullptr;
-    for (const Source& source : wanted.from) {
-      if (source.trusted_only && !out_.peer_trusted) continue;
-      reading = read(source, wanted.name);
-      from = &source;
+    for (const NamedSource& one : each.from) {
+      if (one.source.trusted_only && !out_.peer_trusted) continue;
+      reading = read(one, wanted.name);
+      from = &one.source;
       if (reading.state != Reading::State::absent) break;
     }
     if (reading.state == Reading::State::absent) {
@@ -219,10 +221,11 @@ class Extractor::Compiled::Pass {
     if (!computed || reading.state == Reading::State::contradictory) miss(wanted);
   }
 
-  Reading read(const Source& source, std::string_view dimension_name) {
+  Reading read(const NamedSource& from, std::string_view dimension_name) {
+    const Source& source = from.source;
     switch (source.kind) {
       case SourceKind::header:
-        return read_header(head_, source.name);
+        return read_header(head_, from.name);
       case SourceKind::query:
         return read_kept_query(source.name);
       case SourceKind::cookie:

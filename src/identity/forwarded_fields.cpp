@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "http/characters.hpp"
 #include "identity/addresses.hpp"
 #include "weir/base/append.hpp"
 
@@ -24,13 +25,13 @@ constexpr std::array<std::string_view, 14> kClaims{
 std::string_view sole_value(const http::RequestHead& head, const http::FieldName& name) {
   std::string_view value;
   bool seen = false;
-  for (const http::Field& field : head.fields) {
-    if (!field.is(name)) continue;
-    if (seen && field.value != value) return {};
+  bool agreed = true;
+  head.fields.each(name, [&](const http::Field& field) {
+    agreed = !seen || (agreed && field.value == value);
     value = field.value;
     seen = true;
-  }
-  return value;
+  });
+  return agreed ? value : std::string_view();
 }
 
 bool is_port(std::string_view text) {
@@ -38,18 +39,22 @@ bool is_port(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+constexpr bool is_host_char(char c) noexcept {
+  return http::is_digit(c) || http::is_alpha(c) ||
+         std::string_view(".-_:[]").find(c) != std::string_view::npos;
+}
+constexpr std::array<bool, 256> kHostChars = http::table_of(is_host_char);
+
 // A host with an optional port, as far as an upstream may take it into a link: no list, no space, no path.
 bool is_host(std::string_view text) {
-  const auto allowed = [](char c) {
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '.' || c == '-' ||
-           c == '_' || c == ':' || c == '[' || c == ']';
-  };
-  return !text.empty() && text.size() <= 255 && std::all_of(text.begin(), text.end(), allowed);
+  return !text.empty() && text.size() <= 255 && std::all_of(text.begin(), text.end(), [](char c) {
+    return kHostChars[static_cast<std::uint8_t>(c)];
+  });
 }
 
 std::string_view port_of(std::string_view authority) {
-  const auto colon = authority.rfind(':');
-  if (colon == authority.npos || authority.find(']', colon) != authority.npos) return {};
+  const auto colon = authority.rfind(':');  // one within brackets has no digits alone behind it
+  if (colon == authority.npos) return {};
   const std::string_view port = authority.substr(colon + 1);
   return is_port(port) ? port : std::string_view();
 }
@@ -74,9 +79,10 @@ void add_spellings(std::vector<std::string>& names, std::string_view name) {
 void append_forwarded_fields(std::string& out, const http::RequestHead& head,
                              const boost::asio::ip::address& peer, bool secure, bool peer_trusted) {
   out += "X-Forwarded-For: ";
-  for (const http::Field& field : head.fields) {
-    if (!peer_trusted || field.value.empty() || !field.is("X-Forwarded-For")) continue;
-    append(out, field.value, ", ");
+  if (peer_trusted) {
+    head.fields.each("X-Forwarded-For", [&out](const http::Field& field) {
+      if (!field.value.empty()) append(out, field.value, ", ");
+    });
   }
   std::string_view proto = secure ? "https" : "http";
   std::string_view host = is_host(head.authority) ? head.authority : std::string_view();

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <random>
+
+#include "weir/base/octets.hpp"
 
 namespace weir::identity {
 namespace {
@@ -59,10 +62,13 @@ class Sequence {
   std::uint64_t counter_ = 0;
 };
 
-char* write_hex(char* out, std::uint64_t value, int digits) {
-  constexpr std::string_view alphabet = "0123456789abcdef";
-  for (int shift = (digits - 1) * 4; shift >= 0; shift -= 4) *out++ = alphabet[value >> shift & 15];
-  return out;
+// Sixteen digits, lower case.
+void write_hex(char* out, std::uint64_t value) {
+  for (const std::uint64_t half :
+       {hex_octets(static_cast<std::uint32_t>(value >> 32)), hex_octets(static_cast<std::uint32_t>(value))}) {
+    std::memcpy(out, &half, sizeof half);
+    out += sizeof half;
+  }
 }
 
 }  // namespace
@@ -79,16 +85,18 @@ void append_request_id(std::string& out, std::string_view given, std::int64_t wa
   }
   thread_local Sequence sequence;
   const auto [high, low] = sequence.next(wall_ms);
+  std::array<char, 32> digits;
+  write_hex(digits.data(), high);
+  write_hex(digits.data() + 16, low);
   std::array<char, 36> text;
-  char* end = write_hex(text.data(), high >> 32, 8);
-  *end++ = '-';
-  end = write_hex(end, high >> 16 & 0xffff, 4);
-  *end++ = '-';
-  end = write_hex(end, high & 0xffff, 4);
-  *end++ = '-';
-  end = write_hex(end, low >> 48, 4);
-  *end++ = '-';
-  write_hex(end, low & 0xffff'ffff'ffff, 12);
+  std::size_t to = 0;
+  std::size_t from = 0;
+  for (const std::size_t group : {8, 4, 4, 4, 12}) {
+    std::copy_n(digits.data() + from, group, text.data() + to);
+    from += group;
+    to += group;
+    if (to < text.size()) text[to++] = '-';
+  }
   out += std::string_view(text.data(), text.size());
 }
 

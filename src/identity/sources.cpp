@@ -92,9 +92,7 @@ Reading read_text(std::string_view text) {
 
 Reading read_header(const http::RequestHead& head, const http::FieldName& name) {
   Gathering gathering;
-  for (const http::Field& field : head.fields) {
-    if (field.is(name)) gathering.add(field.value);
-  }
+  head.fields.each(name, [&gathering](const http::Field& field) { gathering.add(field.value); });
   return gathering.reading();
 }
 
@@ -124,8 +122,7 @@ Reading read_query(const http::RequestHead& head, std::string_view name, std::st
 
 Reading read_cookie(const http::RequestHead& head, std::string_view name) {
   Gathering gathering;
-  for (const http::Field& field : head.fields) {
-    if (!field.is("Cookie")) continue;
+  head.fields.each("Cookie", [&](const http::Field& field) {
     for (std::string_view rest = field.value; !rest.empty();) {
       std::string_view value = take(rest, ';');
       if (trim(take(value, '=')) != name) continue;
@@ -135,7 +132,7 @@ Reading read_cookie(const http::RequestHead& head, std::string_view name) {
       }
       gathering.add(value);
     }
-  }
+  });
   return gathering.reading();
 }
 

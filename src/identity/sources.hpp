@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weir/http/message.hpp"
 #include "weir/identity/options.hpp"
@@ -14,6 +15,18 @@ struct TlsPeer;
 }
 
 namespace weir::identity {
+
+// A dimension that is read from requests, and its sources with the hashes of their names. Refers to the
+// options it was made from.
+struct NamedSource {
+  explicit NamedSource(const Source& source_) : source(source_), name(source_.name) {}
+  const Source& source;
+  http::FieldName name;
+};
+struct SoughtDimension {
+  const DimensionOptions& dimension;
+  std::vector<NamedSource> from;
+};
 
 // What a source says about one dimension.
 struct Reading {

@@ -31,7 +31,7 @@ http::RequestHead head_of(const ProbeRequest& request) {
   const std::size_t question = head.target.find('?');
   head.path = head.target.substr(0, question);
   if (question != std::string_view::npos) head.query = head.target.substr(question + 1);
-  for (const auto& [name, value] : request.headers) head.fields.push_back({name, value});
+  for (const auto& [name, value] : request.headers) head.fields.emplace_back(name, value);
   return head;
 }
 

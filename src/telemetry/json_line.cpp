@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstring>
 #include <ctime>
 #include <utility>
 
@@ -13,6 +15,7 @@ namespace weir::telemetry {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+constexpr std::size_t kDigits = 20;  // of a 64-bit number, with its sign
 constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
 
 // Octets that stand for themselves.
@@ -65,18 +68,21 @@ std::size_t sequence_length(std::string_view text) {
   return overlong || surrogate || too_large ? 0 : size;
 }
 
-// Whether every octet stands for itself.
-bool is_plain(std::string_view text) {
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  std::uint64_t marks = 0;
-  for (; end - at >= 8; at += 8) {
-    const std::uint64_t word = eight_octets(at);
-    marks |= (word & kEachOctet * 0x80) | octets_below(word, 0x20) | octets_equal(word, '"') |
-             octets_equal(word, '\\') | octets_equal(word, 0x7f);
+// Marks for the octets that do not stand for themselves; the lowest mark is exact.
+constexpr std::uint64_t unusual_octets(std::uint64_t word) {
+  return (word & kEachOctet * 0x80) | octets_below(word, 0x20) | octets_equal(word, '"') |
+         octets_equal(word, '\\') | octets_equal(word, 0x7f);
+}
+
+// How many octets from the start on stand for themselves.
+std::size_t plain_size(std::string_view text) {
+  std::size_t n = 0;
+  for (; n + 8 <= text.size(); n += 8) {
+    const std::uint64_t marks = unusual_octets(eight_octets(text.data() + n));
+    if (marks != 0) return n + first_marked(marks);
   }
-  for (; at != end; ++at) marks |= kPlain[static_cast<unsigned char>(*at)] ? 0 : 1;
-  return marks == 0;
+  while (n < text.size() && kPlain[static_cast<unsigned char>(text[n])]) ++n;
+  return n;
 }
 
 // At most kMaxLoggedText octets, never half a character.
@@ -91,8 +97,7 @@ std::string_view cut(std::string_view text) {
 
 void append_json_text(std::string& out, std::string_view text) {
   while (!text.empty()) {
-    std::size_t plain = 0;
-    while (plain < text.size() && kPlain[static_cast<unsigned char>(text[plain])]) ++plain;
+    const std::size_t plain = plain_size(text);
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) return;
@@ -108,7 +113,11 @@ void append_json_text(std::string& out, std::string_view text) {
   }
 }
 
-void append_time(std::string& out, std::int64_t wall_ms) {
+namespace {
+
+// Returns the end of what it wrote, at most kTimeBytes.
+constexpr std::size_t kTimeBytes = 40;
+char* write_time(char* to, std::int64_t wall_ms) {
   struct Cache {
     std::int64_t second = INT64_MIN;
     std::array<char, 32> text{};
@@ -123,78 +132,123 @@ void append_time(std::string& out, std::int64_t wall_ms) {
     cache.size = std::strftime(cache.text.data(), cache.text.size(), "%Y-%m-%dT%H:%M:%S.", &parts);
     cache.second = second;
   }
-  out.append(cache.text.data(), cache.size);
+  std::memcpy(to, cache.text.data(), cache.text.size());
+  to += cache.size;
   const auto ms = static_cast<int>(wall_ms - second * 1000);
-  out += static_cast<char>('0' + ms / 100);
-  out += static_cast<char>('0' + ms / 10 % 10);
-  out += static_cast<char>('0' + ms % 10);
-  out += 'Z';
+  *to++ = static_cast<char>('0' + ms / 100);
+  *to++ = static_cast<char>('0' + ms / 10 % 10);
+  *to++ = static_cast<char>('0' + ms % 10);
+  *to++ = 'Z';
+  return to;
 }
 
-// The first name goes without its comma.
-std::string_view JsonLine::begin(const Name& name) noexcept {
-  return name.text().substr(std::exchange(first_, false) ? 1 : 0);
+}  // namespace
+
+void append_time(std::string& out, std::int64_t wall_ms) {
+  std::array<char, kTimeBytes> text;
+  const char* const end = write_time(text.data(), wall_ms);
+  out.append(text.data(), static_cast<std::size_t>(end - text.data()));
 }
 
-JsonLine& JsonLine::text(const Name& name, std::string_view value) {
-  if (value.size() <= kMaxLoggedText && is_plain(value)) {
-    append(out_, begin(name), "\"", value, "\"");
-    return *this;
-  }
-  append(out_, begin(name), "\"");
-  append_json_text(out_, cut(value));
-  append(out_, value.size() > kMaxLoggedText ? kEllipsis : std::string_view(), "\"");
+// A line of the access log fits into the room that its first name makes.
+char* JsonLine::begin(const Name& name, std::size_t most) {
+  constexpr std::size_t kRoom = 1024;
+  const std::size_t wanted = used_ + Name::kBytes + most;
+  if (out_.size() < wanted) out_.resize(wanted + kRoom);
+  char* const to = out_.data() + used_;
+  char* const end = name.write(to);
+  *to = std::exchange(next_, ',');
+  return end;
+}
+
+std::string& JsonLine::whole() noexcept {
+  if (out_.size() > used_) out_.resize(used_);
+  return out_;
+}
+
+std::string& JsonLine::whole(const Name& name) {
+  written(begin(name, 0));
+  return whole();
+}
+
+JsonLine& JsonLine::whole_again() noexcept {
+  used_ = out_.size();
   return *this;
 }
 
+JsonLine& JsonLine::text(const Name& name, std::string_view value) {
+  if (value.size() <= kMaxLoggedText && plain_size(value) == value.size()) {
+    char* to = begin(name, value.size() + 2);
+    *to++ = '"';
+    to = std::copy(value.begin(), value.end(), to);
+    *to++ = '"';
+    written(to);
+    return *this;
+  }
+  std::string& out = whole(name);
+  out += '"';
+  append_json_text(out, cut(value));
+  append(out, value.size() > kMaxLoggedText ? kEllipsis : std::string_view(), "\"");
+  return whole_again();
+}
+
 JsonLine& JsonLine::number(const Name& name, std::int64_t value) {
-  append(out_, begin(name), value);
+  char* const to = begin(name, kDigits);
+  written(std::to_chars(to, to + kDigits, value).ptr);
   return *this;
 }
 
 JsonLine& JsonLine::milliseconds(const Name& name, std::int64_t microseconds) {
   const std::int64_t value = std::max<std::int64_t>(microseconds, 0);
   const auto rest = static_cast<int>(value % 1000);
-  const char decimals[] = {'.', static_cast<char>('0' + rest / 100), static_cast<char>('0' + rest / 10 % 10),
-                           static_cast<char>('0' + rest % 10)};
-  append(out_, begin(name), value / 1000, std::string_view(decimals, sizeof decimals));
+  char* to = begin(name, kDigits + 4);
+  to = std::to_chars(to, to + kDigits, value / 1000).ptr;
+  *to++ = '.';
+  *to++ = static_cast<char>('0' + rest / 100);
+  *to++ = static_cast<char>('0' + rest / 10 % 10);
+  *to++ = static_cast<char>('0' + rest % 10);
+  written(to);
   return *this;
 }
 
 JsonLine& JsonLine::flag(const Name& name, bool value) {
-  append(out_, begin(name), value ? std::string_view("true") : std::string_view("false"));
-  return *this;
+  whole(name) += value ? "true" : "false";
+  return whole_again();
 }
 
 JsonLine& JsonLine::time(const Name& name, std::int64_t wall_ms) {
-  append(out_, begin(name), "\"");
-  append_time(out_, wall_ms);
-  out_ += '"';
+  char* to = begin(name, kTimeBytes + 2);
+  *to++ = '"';
+  to = write_time(to, wall_ms);
+  *to++ = '"';
+  written(to);
   return *this;
 }
 
 JsonLine& JsonLine::texts(const Name& name, std::span<const std::string_view> values) {
-  append(out_, begin(name), "[");
+  std::string& out = whole(name);
+  out += '[';
   for (std::size_t n = 0; n < values.size(); ++n) {
-    out_ += n == 0 ? "\"" : ",\"";
-    append_json_text(out_, values[n]);
-    out_ += '"';
+    out += n == 0 ? "\"" : ",\"";
+    append_json_text(out, values[n]);
+    out += '"';
   }
-  out_ += ']';
-  return *this;
+  out += ']';
+  return whole_again();
 }
 
 JsonLine& JsonLine::members(const Name& name, std::span<const NamedValue> values) {
-  append(out_, begin(name), "{");
+  std::string& out = whole(name);
+  out += '{';
   for (std::size_t n = 0; n < values.size(); ++n) {
-    out_ += n == 0 ? "\"" : ",\"";
-    append_json_text(out_, values[n].name);
-    out_ += "\":\"";
-    append_json_text(out_, cut(values[n].value));
-    out_ += '"';
+    out += n == 0 ? "\"" : ",\"";
+    append_json_text(out, values[n].name);
+    out += "\":\"";
+    append_json_text(out, cut(values[n].value));
+    out += '"';
   }
-  out_ += '}';
-  return *this;
+  out += '}';
+  return whole_again();
 }
 
 }  // namespace weir::telemetry

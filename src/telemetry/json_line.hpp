@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,8 +24,12 @@ inline constexpr std::size_t kMaxLoggedText = 2048;
 
 class JsonLine {
  public:
-  // Appends to `out`, which must outlive this.
-  explicit JsonLine(std::string& out) : out_(out) { out_ += '{'; }
+  // Appends to `out`, which must outlive this and is whole again when this is gone. An object has at least
+  // one field.
+  explicit JsonLine(std::string& out) : out_(out), used_(out.size()) {}
+  ~JsonLine() { whole(); }
+  JsonLine(const JsonLine&) = delete;
+  JsonLine& operator=(const JsonLine&) = delete;
 
   // A field's name with all that stands around it; names are literals of ours and are not escaped.
   class Name {
@@ -36,14 +41,19 @@ class JsonLine {
       put({literal, kSize - 1});
       put("\":");
     }
-    constexpr std::string_view text() const noexcept { return {bytes_.data(), size_}; }
+    static constexpr std::size_t kBytes = 40;
+    // Writes kBytes, of which those before the returned end count.
+    char* write(char* to) const noexcept {
+      std::memcpy(to, bytes_.data(), kBytes);
+      return to + size_;
+    }
 
    private:
-    static constexpr std::size_t kMax = 36;
+    static constexpr std::size_t kMax = kBytes - 4;
     constexpr void put(std::string_view text) {
       for (const char c : text) bytes_[size_++] = c;
     }
-    std::array<char, kMax + 4> bytes_{};
+    std::array<char, kBytes> bytes_{};
     std::size_t size_ = 0;
   };
 
@@ -59,13 +69,23 @@ class JsonLine {
   JsonLine& members(const Name& name, std::span<const NamedValue> values);
 
   // Ends the object and the line.
-  void end() { out_ += "}\n"; }
+  void end() {
+    whole() += "}\n";
+    whole_again();
+  }
 
  private:
-  std::string_view begin(const Name& name) noexcept;
+  // The name, and room for `most` bytes behind it: where they begin. written() says where they end.
+  char* begin(const Name& name, std::size_t most);
+  void written(const char* end) noexcept { used_ = static_cast<std::size_t>(end - out_.data()); }
+  // Without the room, for what is appended the long way; whole_again() afterwards.
+  std::string& whole() noexcept;
+  std::string& whole(const Name& name);
+  JsonLine& whole_again() noexcept;
 
   std::string& out_;
-  bool first_ = true;
+  std::size_t used_;  // of it; what is behind is room
+  char next_ = '{';   // stands before the next name
 };
 
 // "2026-11-30T12:34:56.789Z". Formats the date once per second and thread.

@@ -54,8 +54,8 @@ void WorkerMetrics::record(const RequestRecord& r) noexcept {
   if (r.exempt) c.exempt.add();
   if (const int allowed = allowed_of(outcome); allowed >= 0) {
     c.limiter_us.observe(r.limiter_us);
-    count(c.callers[names_.callers.find(r.caller)], allowed == 1);
-    count(c.apis[names_.apis.find(r.api)], allowed == 1);
+    count(c.callers[finds_.callers.find(r.caller)], allowed == 1);
+    count(c.apis[finds_.apis.find(r.api)], allowed == 1);
   }
   record_layers(r);
   record_upstream(r);
@@ -63,9 +63,9 @@ void WorkerMetrics::record(const RequestRecord& r) noexcept {
 }
 
 void WorkerMetrics::record_layers(const RequestRecord& r) noexcept {
-  if (!r.final_hit_layer.empty()) counters_.layers[names_.layers.find(r.final_hit_layer)].final_hits.add();
+  if (!r.final_hit_layer.empty()) counters_.layers[finds_.layers.find(r.final_hit_layer)].final_hits.add();
   for (const LayerRecord& layer : r.layers) {
-    LayerCounters& c = counters_.layers[names_.layers.find(layer.layer)];
+    LayerCounters& c = counters_.layers[finds_.layers.find(layer.layer)];
     c.decisions[layer_outcome(layer)].add();
     c.answers[std::min<std::size_t>(layer.answered, kAnswers.size() - 1)].add();
     if (layer.just_switched) c.charged_after_switch.add();
@@ -89,7 +89,7 @@ void WorkerMetrics::record_upstream(const RequestRecord& r) noexcept {
   append(r.endpoint);
   const std::size_t outcome = r.upstream_error.empty() ? status_class(r.upstream_status)
                                                        : index_of(kUpstreamOutcomes, r.upstream_error);
-  counters_.endpoints[names_.endpoints.find({key.data(), size})][outcome].add();
+  counters_.endpoints[finds_.endpoints.find({key.data(), size})][outcome].add();
   if (r.upstream_status != 0) counters_.upstream_us.observe(r.upstream_us);
 }
 

@@ -102,7 +102,7 @@ struct WorkerCounters {
 // One per worker; every call on its thread.
 class alignas(64) WorkerMetrics {
  public:
-  explicit WorkerMetrics(const MetricNames& names) : names_(names), counters_(names) {}
+  explicit WorkerMetrics(const MetricNames& names) : names_(names), finds_(names), counters_(names) {}
 
   void record(const RequestRecord& record) noexcept;
 
@@ -127,7 +127,17 @@ class alignas(64) WorkerMetrics {
   void record_layers(const RequestRecord& record) noexcept;
   void record_upstream(const RequestRecord& record) noexcept;
 
+  struct Finds {
+    explicit Finds(const MetricNames& names)
+        : layers(names.layers), callers(names.callers), apis(names.apis), endpoints(names.endpoints) {}
+    NameMemo layers;
+    NameMemo callers;
+    NameMemo apis;
+    NameMemo endpoints;
+  };
+
   const MetricNames& names_;
+  Finds finds_;
   WorkerCounters counters_;
   WorkerRanking ranking_;
 };

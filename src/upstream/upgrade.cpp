@@ -12,16 +12,15 @@ using http::iequals;
 
 // Calls `take` for each member of the list field `name`, all its lines together.
 template <class Take>
-void each_member(const std::vector<http::Field>& fields, const http::FieldName& name, Take take) {
-  for (const http::Field& field : fields) {
-    if (!field.is(name)) continue;
+void each_member(const http::Fields& fields, const http::FieldName& name, Take take) {
+  fields.each(name, [&take](const http::Field& field) {
     std::string_view list = field.value;
     std::string_view member;
     while (http::next_member(list, member)) take(member);
-  }
+  });
 }
 
-bool connection_says_upgrade(const std::vector<http::Field>& fields) {
+bool connection_says_upgrade(const http::Fields& fields) {
   bool says = false;
   each_member(fields, "connection",
               [&says](std::string_view option) { says = says || iequals(option, "upgrade"); });

@@ -48,12 +48,12 @@ void check_client(const http::RequestHead& head) {
   if (head.find("x-forwarded-for") == nullptr) return;
   const std::string one_line = joined(head, "x-forwarded-for");
   http::RequestHead single;
-  single.fields.push_back({"X-Forwarded-For", one_line});
+  single.fields = {{"X-Forwarded-For", one_line}};
   require(identity::client_address(single, kProxy, kTrusted) == client, "the split into lines matters");
   if (client == kProxy) return;
   identity::AddressText text;
   const std::string appended = one_line + ", " + std::string(identity::address_text(kStranger, text));
-  single.fields[0].value = appended;
+  single.fields = {{"X-Forwarded-For", appended}};
   require(identity::client_address(single, kProxy, kTrusted) == kStranger, "the rightmost stranger counts");
 }
 

@@ -67,7 +67,7 @@ TEST(DateLine, IsTheRfcExample) {
 }
 
 TEST(FieldFilter, StopsHopByHopAndNominatedFieldsOnly) {
-  const std::vector<Field> fields{{"Connection", "X-Mine , close,Content-Length"}, {"connection", "x-other"}};
+  const Fields fields{{"Connection", "X-Mine , close,Content-Length"}, {"connection", "x-other"}};
   const FieldFilter filter(fields);
   for (const char* name : {"Connection", "keep-alive", "TE", "Upgrade", "Transfer-Encoding",
                            "Proxy-Authorization", "Proxy-Connection", "Trailer", "x-mine", "X-OTHER"}) {
@@ -78,7 +78,7 @@ TEST(FieldFilter, StopsHopByHopAndNominatedFieldsOnly) {
   }
   std::string many;
   for (int n = 0; n < 33; ++n) many += "x-" + std::to_string(n) + ",";
-  EXPECT_TRUE(FieldFilter::nominations_exceed_limit(std::vector<Field>{{"Connection", many}}));
+  EXPECT_TRUE(FieldFilter::nominations_exceed_limit(Fields{{"Connection", many}}));
 }
 
 }  // namespace

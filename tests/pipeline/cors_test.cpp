@@ -24,7 +24,7 @@ CorsOptions allow_a() {
 TEST(Cors, APreflightNeedsOriginAndRequestedMethod) {
   EXPECT_TRUE(is_preflight(preflight()));
   auto bare = preflight();
-  bare.fields.erase(bare.fields.begin() + 1);
+  bare.fields = {{"Origin", "https://a.example"}, {"Access-Control-Request-Headers", "X-User-Id"}};
   EXPECT_FALSE(is_preflight(bare));
   auto get = preflight();
   get.method = http::Method::get;
@@ -42,7 +42,7 @@ TEST(Cors, AnAllowedPreflightGetsMethodsAndTheHeadersItAsksFor) {
 
 TEST(Cors, AnotherOriginGetsNoPermission) {
   auto head = preflight();
-  head.fields[0].value = "https://evil.example";
+  head.fields = {{"Origin", "https://evil.example"}, {"Access-Control-Request-Method", "PUT"}};
   std::string out;
   append_preflight_fields(out, head, allow_a());
   EXPECT_EQ(out, "Vary: Origin, Access-Control-Request-Method, Access-Control-Request-Headers\r\n");

@@ -55,6 +55,17 @@ constexpr std::size_t first_marked(std::uint64_t marks) noexcept {
   return static_cast<std::size_t>(std::countr_zero(marks)) / 8;
 }
 
+// The eight hexadecimal digits of a number, lower case, the highest first. Each half byte gets an octet of
+// its own; those from ten on are told by the bit that adding six sets.
+constexpr std::uint64_t hex_octets(std::uint32_t number) noexcept {
+  std::uint64_t word = number;
+  word = (word << 16 | word) & 0x0000ffff0000ffff;
+  word = (word << 8 | word) & 0x00ff00ff00ff00ff;
+  word = (word << 4 | word) & kEachOctet * 0x0f;
+  const std::uint64_t letters = (word + kEachOctet * 6) >> 4 & kEachOctet;
+  return __builtin_bswap64(word + kEachOctet * '0' + letters * ('a' - '0' - 10));
+}
+
 // ASCII lower case of each octet. With the top bit out of the way, adding sets it in each octet from
 // 'A' on, and in each beyond 'Z'; where only the first holds (and the octet is ASCII) 0x20 is added.
 constexpr std::uint64_t lower_octets(std::uint64_t word) noexcept {

@@ -22,13 +22,24 @@ class FieldNames {
   explicit FieldNames(std::vector<std::string> names);
   FieldNames(std::initializer_list<std::string> names) : FieldNames(std::vector<std::string>(names)) {}
 
-  bool contains(const FieldName& name) const noexcept;
+  bool contains(const FieldName& name) const noexcept {
+    const std::size_t place = place_of(name.hash());
+    for (std::size_t n = first_of_[place]; n < first_of_[place + 1]; ++n) {
+      if (names_[n].is(name)) return true;
+    }
+    return false;
+  }
 
  private:
+  struct Name {
+    std::string text;
+    std::uint32_t hash;
+    bool is(const FieldName& other) const noexcept { return FieldName(text, hash) == other; }
+  };
   static constexpr std::size_t kPlaces = 256;
   static std::size_t place_of(std::uint32_t hash) noexcept { return hash % kPlaces; }
 
-  std::vector<std::string> names_;                     // by place
+  std::vector<Name> names_;                            // by place
   std::array<std::uint16_t, kPlaces + 1> first_of_{};  // [n, n + 1): where names of place n are
 };
 

@@ -2,28 +2,12 @@
 // Message heads as the gateway sees them: views into the bytes that came in, plus what parsing decided.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
-#include <vector>
 
-#include "weir/http/field_name.hpp"
+#include "weir/http/fields.hpp"
 
 namespace weir::http {
-
-struct Field {
-  Field() = default;
-  Field(std::string_view field_name, std::string_view field_value) noexcept
-      : name(field_name), value(field_value), hash(folded_hash(field_name)) {}
-
-  std::string_view name;
-  std::string_view value;  // without surrounding white space; never CR, LF or NUL
-  std::uint32_t hash = 0;  // folded_hash(name)
-
-  FieldName key() const noexcept { return {name, hash}; }
-  bool is(const FieldName& other) const noexcept { return key() == other; }
-};
 
 enum class BodyKind : std::uint8_t { none, length, chunked, until_close };
 
@@ -44,25 +28,25 @@ struct RequestHead {
   std::string_view query;      // after '?', without it
   std::string_view authority;  // Host, or the authority of an absolute-form target
   int version_minor = 1;       // HTTP/1.x
-  std::vector<Field> fields;   // in order, repeated ones kept
+  Fields fields;               // in order, repeated ones kept
   Framing framing;
   bool keep_alive = true;  // what the client asked for
   bool expects_continue = false;
 
   // The first field of that name (case-insensitive), or nullptr.
-  const Field* find(const FieldName& name) const noexcept;
+  const Field* find(const FieldName& name) const noexcept { return fields.find(name); }
 };
 
 struct ResponseHead {
   int status = 0;
   std::string_view reason;
   int version_minor = 1;
-  std::vector<Field> fields;
+  Fields fields;
   Framing framing;
   bool bodiless = false;  // no body follows whatever `framing` says: HEAD, 1xx, 204, 304
   bool keep_alive = true;
 
-  const Field* find(const FieldName& name) const noexcept;
+  const Field* find(const FieldName& name) const noexcept { return fields.find(name); }
 };
 
 }  // namespace weir::http
