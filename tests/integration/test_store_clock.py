@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gateways whose host clocks are wrong, and step (libfaketime): every decision is that of the store's clock."""
 import glob
-import mmap
 import os
 import pathlib
 import tempfile
@@ -9,17 +8,12 @@ import time
 import unittest
 
 from support.case import GatewayCase, who
-from support.weir_process import WEIR_BIN
+from support.weir_process import sanitized
 
 LIBRARY = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
 
 
-def sanitized():
-    """libfaketime and a sanitizer's runtime both stand before malloc, and call each other."""
-    with open(WEIR_BIN, "rb") as binary, mmap.mmap(binary.fileno(), 0, access=mmap.ACCESS_READ) as image:
-        return image.find(b"__asan_init") >= 0 or image.find(b"__tsan_init") >= 0
-
-
+# libfaketime and a sanitizer's runtime both stand before malloc, and call each other.
 @unittest.skipUnless(LIBRARY and not sanitized(), "needs package faketime and a binary without a sanitizer")
 class HostClocks(GatewayCase):
     def clock(self, offset):
