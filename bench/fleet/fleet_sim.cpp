@@ -111,6 +111,7 @@ int main() {
 
   every_algorithm(150, 10'000);
   every_algorithm(27, 10'000);
+  every_algorithm(39, 4'000);
   every_algorithm(27, 3'200);
   return EXIT_SUCCESS;
 }

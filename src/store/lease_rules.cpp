@@ -96,13 +96,16 @@ limit::Lease lease_to_ask(const Terms& terms, const LeaseOptions& options, const
 }
 
 std::int64_t gathering_ms(const Terms& terms, double rate, std::int64_t left_ms) noexcept {
-  constexpr double kRequests = 25;
+  constexpr double kRequests = 30;
   constexpr double kShortest = 20;
+  constexpr double kLongest = 950;
+  constexpr double kOfRest = 0.5;  // of a window: what is collected then can still be used before it ends
   if (!is_bucket(terms) && terms.algorithm != AlgorithmKind::sliding_counter) return 0;
   const double quarter = static_cast<double>(limit::capacity_of(terms)) / refill_per_ms(terms) / 4;
-  const double wait = std::min({std::max(kShortest, kRequests * 1000 / rate), 800.0, quarter});
+  const double wait = std::min({std::max(kShortest, kRequests * 1000 / rate), kLongest, quarter});
   if (left_ms == kForever) return static_cast<std::int64_t>(wait);
-  return static_cast<std::int64_t>(std::min(wait, std::max(kShortest, 0.6 * static_cast<double>(left_ms))));
+  return static_cast<std::int64_t>(
+      std::min(wait, std::max(kShortest, kOfRest * static_cast<double>(left_ms))));
 }
 
 std::int64_t low_mark(const LeaseOptions& options, double rate, std::int64_t last_granted) noexcept {

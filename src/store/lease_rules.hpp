@@ -51,7 +51,7 @@ limit::Lease lease_to_ask(const limit::Terms& terms, const LeaseOptions& options
                           const Demand& demand) noexcept;
 
 // Where permits come back one by one (buckets, sliding_counter), an exhausted hot key is not asked for each
-// of them: so long permits may gather, 25 requests or so; never longer than a quarter of the burst needs, and
+// of them: so long permits may gather, 30 requests or so; never longer than a quarter of the burst needs, and
 // shorter before the window ends (in left_ms; kForever: it never does), since what nobody has taken by then
 // is lost. 0: for other algorithms, whose permits come back by the window or cell.
 std::int64_t gathering_ms(const limit::Terms& terms, double rate, std::int64_t left_ms) noexcept;

@@ -131,7 +131,24 @@ def fixed_windows(answers, limit, window, an_end):
     return most, passed, possible
 
 
+def state_of(redis, name):
+    """The numbers in the state of the one counter whose key has `name` in it (lua/README.md)."""
+    (key,) = [key for key in redis.keys() if name in key]
+    return [int(part) for part in redis.call("GET", key).split(b":")]
+
+
 def an_end_of(redis, name):
     """When the window of the one fixed_window counter whose key has `name` in it ends, in seconds."""
-    (key,) = [key for key in redis.keys() if name in key]
-    return int(redis.call("GET", key).split(b":")[0]) / 1000
+    return state_of(redis, name)[0] / 1000
+
+
+def in_bucket(redis, name, algorithm, limit, window_ms):
+    """Permits in the one bucket whose key has `name` in it, whose burst is its limit, now."""
+    state = state_of(redis, name)
+    seconds, microseconds = redis.call("TIME")
+    now = int(seconds) * 1000 + int(microseconds) / 1000
+    if algorithm == "gcra":
+        tat, fraction = state[:2]
+        return limit - max(0, (tat - now) * limit + fraction) / window_ms
+    level, when = state[:2]
+    return min(limit, (level + (now - when) * limit) / window_ms)
