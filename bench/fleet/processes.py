@@ -67,7 +67,8 @@ class Fleet:
         total = lambda name: sum(metrics.value(name) for metrics in all_metrics)
         there = 0
         if algorithm in BUCKETS:
-            there = in_bucket(self.redis, ":caller:", algorithm, LIMIT, WINDOW * 1000) + total("weir_lease_permits_held")
+            there = in_bucket(self.redis, ":caller:", algorithm, LIMIT, WINDOW * 1000)
+            there += total("weir_lease_permits_held")
         return (total("weir_store_call_duration_seconds_count"), total("weir_lease_size_permits_sum"),
                 total("weir_lease_permits_lapsed_total"), there)
 

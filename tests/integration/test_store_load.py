@@ -62,8 +62,8 @@ class RoundTrips(GatewayCase):
         self.assertTrue(100 <= script() - before[0] <= 125, f"{script() - before[0]}: heartbeats among them")
 
     def test_four_layers_cost_the_distance_to_the_store_once(self):
-        """A store 5 ms away adds its distance to the request in the middle, and less than 1 ms more: two trips would add
-        5. The distance is what a plain client sees, since a busy machine makes it longer."""
+        """A store 5 ms away adds its distance to the request in the middle, and less than 1 ms more: two trips would
+        add 5. The distance is what a plain client sees, since a busy machine makes it longer."""
         fake = self.fake_redis(self.redis())
         weir = self.weir(self.upstream(), FOUR, store=fake, counting="exact", settings={"workers": 1})
         plain = RedisClient(fake.port)
