@@ -13,16 +13,18 @@ return {
     read_terms(c)
     local unit = c.window
     local cap = c.burst * unit
+    c.cap, c.level = cap, cap
+    c.old, c.new, c.till, c.span = 0, 0, 0, 0
+    if c.raw == '' then return end
     local level, when, burst, tail = match(c.raw, '^(%-?%d+):(%d+):(%d+)(:?[%d:]*)$')
     level, when, burst = tonumber(level), tonumber(when), tonumber(burst)
-    c.cap, c.level = cap, cap
-    read_lent(c, tail or '')
     if not level then return end
+    if tail ~= '' then read_lent(c, tail) end
     if burst ~= c.burst then
       level = min(cap, max(level + (c.burst - burst) * unit, min(level, 0)))
     end
     if now < when then
-      c.level, c.repair = level, true
+      c.level, c.changed = level, true
     elseif now - when >= ceil((cap - level) / c.limit) then
       c.level = cap
     else
@@ -31,18 +33,22 @@ return {
     c.level = min(c.level, max(min(level, cap), cap - (c.old + c.new) * unit))
   end,
 
-  read = function(c, cost)
-    local unit = c.window
-    local after = c.level - cost * unit
-    c.within = after >= -c.queue * unit
-    c.remaining = max(0, floor(c.level / unit))
-    c.retry = cost > c.burst + c.queue and NEVER or ceil((-after - c.queue * unit) / c.limit)
-    c.reset = ceil((c.cap - c.level) / c.limit)
-    c.wait = c.within and ceil(max(0, -after) / c.limit) or 0
+  within = function(c, cost)
+    local after = c.level - cost * c.window
+    return after >= -c.queue * c.window, after < 0 and ceil(-after / c.limit) or 0
   end,
 
-  charge = function(c)
-    c.level = c.level - c.cost * c.window
+  left = function(c)
+    return max(0, floor(c.level / c.window)), ceil((c.cap - c.level) / c.limit)
+  end,
+
+  retry = function(c, cost)
+    if cost > c.burst + c.queue then return NEVER end
+    return ceil(((cost - c.queue) * c.window - c.level) / c.limit)
+  end,
+
+  charge = function(c, cost)
+    c.level = c.level - cost * c.window
   end,
 
   adjust = function(c, charged_at, delta)

@@ -1,17 +1,16 @@
 #!lua
 -- SPDX-License-Identifier: Apache-2.0
--- The whole chain of one request in one step: judge every layer, then charge all of them or none.
--- The contract (KEYS, ARGV, reply, state) is in README.md beside this file.
+-- The chains of some requests in one step, one after the other: judge every layer of a request, then charge all of
+-- them or none. The contract (KEYS, ARGV, reply, state) is in README.md beside this file.
 
 --- @include "prelude_time"
 
-local call, unpack = redis.call, unpack
+local call, pcall, unpack, args = redis.call, redis.pcall, unpack, ARGV
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local format, match, gmatch, sub, rep, gsub =
   string.format, string.match, string.gmatch, string.sub, string.rep, string.gsub
 
 local NEVER = -1
-local HEAD = 2
 
 -- The state of a counter that is one string. It never lives without an end.
 local function keep(key, text, life)
@@ -19,11 +18,15 @@ local function keep(key, text, life)
 end
 
 -- Only the rules that a call needs are made. Each file returns
---   text            true: the state is one string, read for all layers at once into c.raw ('' = fresh)
---   roll(c)         brings the state up to `now`; c.repair = true: write it even if nothing is charged
---   read(c, cost)   sets c.within, c.remaining, c.retry, c.reset (and c.wait)
---   charge(c)       takes c.cost permits        adjust(c, charged_at, delta)   settles
---   write(c)        stores what roll, charge and adjust made of the state
+--   text             true: the state is one string, in c.raw ('' = fresh); it is rolled once and written once a call.
+--                    Else each request rolls it anew and writes it at once
+--   roll(c)          brings the state up to `now`; c.changed = true: write it even if nothing is charged.
+--                    Returns the error if the key is of another type
+--   within(c, cost)  whether so much passes, and for how many ms it must then be held (leaky_bucket)
+--   left(c)          permits that remain; ms until the counter is as if untouched
+--   retry(c, cost)   ms until the cost passes that does not pass now
+--   charge(c, cost)  takes permits        adjust(c, charged_at, delta)  settles
+--   write(c)         stores what roll, charge and adjust made of the state
 --   lent(c, count, at)  buckets: `count` permits more (fewer, if negative) of a lease of the time `at` may be unused
 local function make(algorithm)
   if algorithm == 'token_bucket' then
@@ -45,120 +48,163 @@ local function make(algorithm)
   end
 end
 
-local op, detail = ARGV[1], ARGV[2]
-local leasing = op == 'lease'
-local decides = leasing or op == 'decide'
-local STRIDE, ANSWERS = leasing and 7 or 6, leasing and 8 or 6
-local layers, made, texts, text_layers = {}, {}, {}, {}
+local op, detail, last = args[1], args[2], #args
+local decides, relaxed = op == 'decide', detail == 'relaxed'
+local counters, made, texts, text_counters = {}, {}, {}, {}
+local at = 2  -- the last argument that was read
 
 for i = 1, #KEYS do
-  local at = HEAD + (i - 1) * STRIDE
-  local algorithm = ARGV[at + 1]
+  local algorithm = args[at + 1]
   local rules = made[algorithm] or make(algorithm)
   if not rules then return redis.error_reply('ERR weir: no such algorithm') end
   made[algorithm] = rules
-  layers[i] = {
-    key = KEYS[i],
-    rules = rules,
-    shadow = ARGV[at + 2] == 'shadow',
-    limit = tonumber(ARGV[at + 3]),
-    window = tonumber(ARGV[at + 4]),
-    cost = tonumber(ARGV[at + 5]),
-    terms = ARGV[at + 6],
-    -- Named here so that the table has its final size at once: growing it costs more than judging.
-    raw = '', repair = false, within = false, remaining = 0, retry = 0, reset = 0, wait = 0,
-    burst = 0, queue = 0, cap = 0, level = 0,
-    lease = leasing and ARGV[at + 7] or '', more = 0, least = 0, share = 0, life = 0, granted = 0, next = 0,
+  -- Nine named fields make room for sixteen, which is as many as a text has: growing costs more than judging.
+  local c = {
+    key = KEYS[i], rules = rules, limit = args[at + 2] + 0, window = args[at + 3] + 0, terms = args[at + 4],
+    raw = '', changed = false, burst = 0, level = 0,
   }
+  counters[i] = c
   if rules.text then
     texts[#texts + 1] = KEYS[i]
-    text_layers[#texts] = layers[i]
+    text_counters[#texts] = c
   end
+  at = at + 4
 end
 
-if texts[1] and (decides or op == 'peek' or op == 'settle') then
+if texts[1] then
   local raw = call('MGET', unpack(texts))
-  for i = 1, #texts do text_layers[i].raw = raw[i] or '' end
+  for i, c in ipairs(text_counters) do
+    c.raw = raw[i] or ''
+    c.rules.roll(c)
+  end
 end
 
-if op == 'settle' then
-  local charged_at = tonumber(detail)
-  for _, c in ipairs(layers) do
-    if c.rules.adjust then
-      c.rules.roll(c)
-      c.rules.adjust(c, charged_at, c.cost)
-      c.rules.write(c)
-    end
+-- The next layer of a request: the place of its counter (negative: as shadow), the cost, and what else it says.
+local function layer()
+  local place, cost, more = args[at + 1] + 0, tonumber(args[at + 2]), ''
+  if not cost then
+    cost, more = match(args[at + 2], '^(-?%d+):(.*)$')
+    cost = tonumber(cost)
   end
-  return {now}
-elseif op == 'release' or op == 'renew' then
-  for _, c in ipairs(layers) do
-    if c.rules[op] then c.rules[op](c) end
-  end
-  return {now}
+  at = at + 2
+  return place, cost, more
 end
 
 -- What earlier leases used and what they leave unused is known before anything is judged.
-local function report(c)
+local function report(c, more)
   local n = {}
-  for number in gmatch(c.lease, '%d+') do n[#n + 1] = tonumber(number) end
-  c.more, c.least, c.share, c.life = n[1], n[2], n[3], n[4]
+  for number in gmatch(more, '%d+') do n[#n + 1] = tonumber(number) end
+  c.life = n[4]
   for k = 5, 11, 2 do
-    local count, at = n[k], n[k + 1]
-    if c.rules.lent then c.rules.lent(c, -count, at) end
-    if k < 9 and count > 0 then
-      c.rules.adjust(c, at, -count)
-      c.repair = true
+    local count, moment = n[k], n[k + 1]
+    if count > 0 then
+      if c.rules.lent then c.rules.lent(c, -count, moment) end
+      if k < 9 then c.rules.adjust(c, moment, -count) end
+      c.changed = true
+    end
+  end
+  return n
+end
+
+-- Takes what the lease asks for beyond the cost: how many, and when one more permit will be there.
+local function lend(c, asked)
+  local more, least, permille = unpack(asked, 1, 3)
+  local remaining = c.rules.left(c)
+  local extra = min(remaining, max(min(more, floor(remaining * permille / 1000)), least))
+  if c.rules.lent and not c.rules.lent(c, extra, now) then extra = 0 end
+  c.rules.charge(c, extra)
+  return extra, c.rules.within(c, 1) and 0 or c.rules.retry(c, 1)
+end
+
+local reply, said = {now}, 1
+local of, costs, shadows, fits, waits, leases = {}, {}, {}, {}, {}, {}
+
+-- Judges the `layers` layers of the next request: whether it passes, and the error if a key is of another type.
+local function judge(layers)
+  local passed, fault = true, nil
+  for i = 1, layers do
+    local place, cost, more = layer()
+    local c = counters[place < 0 and -place or place]
+    local rules = c.rules
+    leases[i] = false
+    if not rules.text then
+      c.owner = more
+      fault = rules.roll(c) or fault
+    elseif more ~= '' then
+      leases[i] = report(c, more)
+    end
+    of[i], costs[i], shadows[i] = c, cost, place < 0
+    if not fault then
+      fits[i], waits[i] = rules.within(c, cost)
+      passed = passed and (fits[i] or place < 0)
+    end
+  end
+  return passed, fault
+end
+
+-- Charges the request that was judged, and answers it. detail 'relaxed': layers before the first that refuses stay
+-- charged.
+local function charge(layers, passed)
+  local open = passed or relaxed
+  for i = 1, layers do
+    local c, cost, fit = of[i], costs[i], fits[i]
+    local rules, take, granted, next = c.rules, fit and open, 0, 0
+    if shadows[i] then
+      take = fit and passed
+    elseif not fit then
+      open = false
+    end
+    take = take and decides
+    if take then
+      rules.charge(c, cost)
+      c.changed = true
+      if leases[i] then granted, next = lend(c, leases[i]) end
+    end
+    local remaining, reset = rules.left(c)
+    reply[said + 1] = (fit and 1 or 0) + (take and 2 or 0)
+    reply[said + 2], reply[said + 3] = remaining, reset
+    reply[said + 4] = fit and waits[i] or not fit and rules.retry(c, cost) or 0
+    said = said + 4
+    if leases[i] then reply[said + 1], reply[said + 2], said = granted, next, said + 2 end
+    if decides and c.changed and not rules.text then rules.write(c) end
+  end
+end
+
+local trouble
+while at < last do
+  local layers = args[at + 1] + 0
+  at = at + 1
+  if decides or op == 'peek' then
+    local passed, fault = judge(layers)
+    if fault then
+      reply[said + 1], said = fault, said + 1
+    else
+      charge(layers, passed)
+    end
+  else
+    for _ = 1, layers do
+      local place, cost, more = layer()
+      local c = counters[place]
+      local rules = c.rules
+      c.owner = more
+      if op ~= 'settle' then
+        if rules[op] then rules[op](c, cost) end
+      elseif rules.adjust then
+        local fault = not rules.text and rules.roll(c)
+        trouble = trouble or fault
+        if not fault then
+          rules.adjust(c, tonumber(detail), cost)
+          c.changed = true
+          if not rules.text then rules.write(c) end
+        end
+      end
     end
   end
 end
 
--- Takes what the lease asks for beyond the cost, and says when one more permit will be there.
-local function lend(c)
-  c.rules.read(c, 0)
-  local extra = min(c.remaining, max(min(c.more, floor(c.remaining * c.share / 1000)), c.least))
-  if c.rules.lent and not c.rules.lent(c, extra, now) then extra = 0 end
-  c.cost, c.granted = extra, extra
-  c.rules.charge(c)
-  c.rules.read(c, 1)
-  c.next = c.within and 0 or c.retry
-end
-
-local passed = true
-for _, c in ipairs(layers) do
-  c.rules.roll(c)
-  if c.lease ~= '' then report(c) end
-  c.rules.read(c, c.cost)
-  if not c.within and not c.shadow then passed = false end
-end
-
--- detail 'relaxed': layers before the first that refuses stay charged.
-local open = passed or detail == 'relaxed'
-local reply = {now}
-for i, c in ipairs(layers) do
-  local take = c.within and open
-  if c.shadow then
-    take = c.within and passed
-  elseif not c.within then
-    open = false
+if op ~= 'peek' then
+  for _, c in ipairs(text_counters) do
+    if c.changed then c.rules.write(c) end
   end
-  take = take and decides
-  local within, retry, wait = c.within, c.retry, c.wait
-  if take then
-    c.rules.charge(c)
-    if c.lease ~= '' then lend(c) end
-    c.rules.write(c)
-    c.rules.read(c, 0)
-  elseif c.repair and decides then
-    c.rules.write(c)
-  end
-  local at = 1 + (i - 1) * ANSWERS
-  reply[at + 1] = within and 1 or 0
-  reply[at + 2] = c.remaining
-  reply[at + 3] = within and 0 or retry
-  reply[at + 4] = c.reset
-  reply[at + 5] = wait
-  reply[at + 6] = take and 1 or 0
-  if leasing then reply[at + 7], reply[at + 8] = c.granted, c.next end
 end
-return reply
+return trouble or reply

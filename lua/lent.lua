@@ -6,13 +6,12 @@
 -- longer than span, so at `till` the old ones are over.
 
 local function read_lent(c, text)
-  c.old, c.new, c.till, c.span = 0, 0, 0, 0
-  if text == '' then return end
   local old, new, till, span = match(text, '^:(%d+):(%d+):(%d+):(%d+)$')
   if not old then return end
   old, new, till, span = tonumber(old), tonumber(new), tonumber(till), tonumber(span)
   if now >= till + span then return end
   if now >= till then old, new, till = new, 0, till + span end
+  if old + new == 0 then return end
   c.old, c.new, c.till, c.span = old, new, min(till, now + span), span
 end
 
@@ -27,6 +26,7 @@ local function lent(c, count, at)
   elseif at >= c.till - 2 * c.span then
     c.old = max(0, c.old + count)
   end
+  if c.old + c.new == 0 then c.till, c.span = 0, 0 end
   return true
 end
 

@@ -27,9 +27,17 @@ local function trim(key, dead, cost)
   if dead > 0 then call('ZREMRANGEBYRANK', key, 0, min(dead, cost + BATCH) - 1) end
 end
 
--- Total, how many of them are later than `after`, and the last time.
-local function look(key, after)
-  local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
-  if not last[1] then return 0, 0, 0, nil end
-  return call('ZCARD', key), call('ZCOUNT', key, format('(%d', after), '+inf'), tonumber(last[2]), last[1]
+-- The form of a rule's `roll`. How many members there are, how many of them live (their time is after `after`), the
+-- newest and its time. late: some are beyond `latest`, since the clock went back.
+local function look(c, after, latest)
+  c.total, c.have, c.last, c.newest = 0, 0, 0, 0
+  c.changed, c.late, c.dead, c.adding, c.removing = false, false, 0, nil, nil
+  local newest = pcall('ZRANGE', c.key, -1, -1, 'WITHSCORES')
+  if newest.err then return newest end
+  if not newest[1] then return end
+  c.newest, c.last = newest[1], tonumber(newest[2])
+  c.total, c.have = call('ZCARD', c.key), call('ZCOUNT', c.key, format('(%d', after), '+inf')
+  c.dead = c.total - c.have
+  c.late = c.have > 0 and c.last > latest
+  c.changed, c.last = c.late, min(c.last, latest)
 end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- concurrency: permits in flight. State: a sorted set, one member "owner:n" per permit, score = the ms in which
--- it expires unless renewed. All permits of an owner expire together. terms: the owner.
+-- it expires unless renewed. All permits of an owner expire together. The owner comes with the cost.
 
 --- @include "permits"
 
@@ -8,45 +8,47 @@
 local function held(c)
   local n = 0
   while true do
-    local expires = call('ZSCORE', c.key, c.terms .. ':' .. format('%d', n + 1))
+    local expires = call('ZSCORE', c.key, c.owner .. ':' .. format('%d', n + 1))
     if not expires or tonumber(expires) <= now then return n end
     n = n + 1
   end
 end
 
 local function hold(c, count)
-  add(c.key, count, now + c.window, function(n) return c.terms .. ':' .. format('%d', n) end)
+  add(c.key, count, now + c.window, function(n) return c.owner .. ':' .. format('%d', n) end)
   call('PEXPIRE', c.key, c.window + grace)
 end
 
 local function release(c)
   local n = 1
-  while call('ZREM', c.key, c.terms .. ':' .. format('%d', n)) == 1 do n = n + 1 end
+  while call('ZREM', c.key, c.owner .. ':' .. format('%d', n)) == 1 do n = n + 1 end
 end
 
 return {
   roll = function(c)
-    c.total, c.have, c.last = look(c.key, now)
-    c.dead = c.total - c.have
-    c.repair = c.have > 0 and c.last > now + c.window
-    c.last = min(c.last, now + c.window)
+    return look(c, now, now + c.window)
   end,
 
-  read = function(c, cost)
-    c.within = c.have + cost <= c.limit
-    c.remaining = max(0, c.limit - c.have)
-    c.retry = cost > c.limit and NEVER or 1000
-    c.reset = c.have > 0 and c.last - now or 0
+  within = function(c, cost)
+    return c.have + cost <= c.limit
   end,
 
-  charge = function(c)
-    c.adding = c.cost
-    if c.cost > 0 then c.have, c.last = c.have + c.cost, now + c.window end
+  left = function(c)
+    return max(0, c.limit - c.have), c.have > 0 and c.last - now or 0
+  end,
+
+  retry = function(c, cost)
+    return cost > c.limit and NEVER or 1000
+  end,
+
+  charge = function(c, cost)
+    c.adding = cost
+    if cost > 0 then c.have, c.last = c.have + cost, now + c.window end
   end,
 
   write = function(c)
     local adding = c.adding or 0
-    if c.repair then pull_back(c.key, now + c.window) end
+    if c.late then pull_back(c.key, now + c.window) end
     trim(c.key, c.dead, adding)
     if adding > 0 then hold(c, held(c) + adding) end
     call('PEXPIRE', c.key, c.window + grace)
@@ -54,11 +56,11 @@ return {
 
   release = release,
 
-  renew = function(c)
+  renew = function(c, cost)
     local count = held(c)
     if count == 0 then
       release(c)
-      count = c.cost
+      count = cost
     end
     hold(c, count)
   end,

@@ -16,34 +16,42 @@ local function bounds(c)
   return d, e, e
 end
 
+-- A gateway whose clock is windows behind sends calendar bounds that are all over: never below 1 ms.
+local function ends_in(c)
+  return max(1, c.ends - now)
+end
+
 return {
   text = true,
 
   roll = function(c)
     local start, ends, newest = bounds(c)
+    c.length, c.ends, c.used = ends - start, ends, 0
+    if c.raw == '' then return end
     local stored, used = match(c.raw, '^(%d+):(%d+)$')
     stored, used = tonumber(stored), tonumber(used)
-    c.length = ends - start
-    if not stored or stored < ends then
-      c.ends, c.used = ends, 0
-    elseif stored <= newest then
+    if not stored or stored < ends then return end
+    if stored <= newest then
       c.ends, c.used = stored, used
     else
-      c.ends, c.used, c.repair = ends, used, true
+      c.used, c.changed = used, true
     end
   end,
 
-  read = function(c, cost)
-    -- A gateway whose clock is windows behind sends calendar bounds that are all over: never below 1 ms.
-    local left = max(1, c.ends - now)
-    c.within = c.used + cost <= c.limit
-    c.remaining = max(0, c.limit - c.used)
-    c.retry = cost > c.limit and NEVER or left
-    c.reset = c.used > 0 and left or 0
+  within = function(c, cost)
+    return c.used + cost <= c.limit
   end,
 
-  charge = function(c)
-    c.used = c.used + c.cost
+  left = function(c)
+    return max(0, c.limit - c.used), c.used > 0 and ends_in(c) or 0
+  end,
+
+  retry = function(c, cost)
+    return cost > c.limit and NEVER or ends_in(c)
+  end,
+
+  charge = function(c, cost)
+    c.used = c.used + cost
   end,
 
   adjust = function(c, charged_at, delta)

@@ -12,25 +12,31 @@ return {
   roll = function(c)
     c.burst = tonumber(c.terms)
     c.cap, c.debt = c.burst * c.window, 0
+    c.old, c.new, c.till, c.span = 0, 0, 0, 0
+    if c.raw == '' then return end
     local tat, fraction, drain, at, tail = match(c.raw, '^(%d+):(%d+):(%d+):(%d+)(:?[%d:]*)$')
-    read_lent(c, tail or '')
     if not tat then return end
+    if tail ~= '' then read_lent(c, tail) end
     at = tonumber(at)
-    c.repair = at > now
+    c.changed = at > now
     local written = (tat - at) * drain + fraction
     c.debt = max(0, (tat - max(at, now)) * drain + fraction, min(written, (c.old + c.new) * c.window))
   end,
 
-  read = function(c, cost)
-    local over = c.debt + cost * c.window - c.cap
-    c.within = over <= 0
-    c.remaining = max(0, floor((c.cap - c.debt) / c.window))
-    c.retry = cost > c.burst and NEVER or ceil(over / c.limit)
-    c.reset = ceil(c.debt / c.limit)
+  within = function(c, cost)
+    return c.debt + cost * c.window <= c.cap
   end,
 
-  charge = function(c)
-    c.debt = c.debt + c.cost * c.window
+  left = function(c)
+    return max(0, floor((c.cap - c.debt) / c.window)), ceil(c.debt / c.limit)
+  end,
+
+  retry = function(c, cost)
+    return cost > c.burst and NEVER or ceil((c.debt + cost * c.window - c.cap) / c.limit)
+  end,
+
+  charge = function(c, cost)
+    c.debt = c.debt + cost * c.window
   end,
 
   adjust = function(c, charged_at, delta)

@@ -11,6 +11,11 @@ local function ahead(c)
   return max(0, c.ends - c.window - now)
 end
 
+-- In units: one permit is `window` units.
+local function free(c)
+  return c.limit * c.window - c.prev * (c.window - elapsed(c)) - c.cur * c.window
+end
+
 local function wait_for(c, cost)
   local room = c.limit - cost - c.cur
   if room >= 0 and c.prev > 0 then
@@ -27,40 +32,40 @@ return {
 
   roll = function(c)
     local ends = now - (now + tonumber(c.terms)) % c.window + c.window
+    c.ends, c.prev, c.cur = ends, 0, 0
+    if c.raw == '' then return end
     local stored, prev, cur = match(c.raw, '^(%d+):(%d+):(%d+)$')
     stored, prev, cur = tonumber(stored), tonumber(prev), tonumber(cur)
-    c.ends, c.prev, c.cur = ends, 0, 0
     if not stored or stored < ends - c.window then return end
     if stored < ends then
       c.prev = cur
     elseif stored <= ends + c.window then
       c.ends, c.prev, c.cur = stored, prev, cur
     else
-      c.prev, c.cur, c.repair = prev, cur, true
+      c.prev, c.cur, c.changed = prev, cur, true
     end
   end,
 
-  read = function(c, cost)
-    local el = elapsed(c)
-    local free = c.limit * c.window - c.prev * (c.window - el) - c.cur * c.window
-    c.within = cost * c.window <= free
-    c.remaining = max(0, floor(free / c.window))
-    c.retry = 0
-    if cost > c.limit then
-      c.retry = NEVER
-    elseif not c.within then
-      c.retry = wait_for(c, cost)
-    end
-    c.reset = 0
+  within = function(c, cost)
+    return cost * c.window <= free(c)
+  end,
+
+  left = function(c)
+    local reset = 0
     if c.cur > 0 then
-      c.reset = ahead(c) + 2 * c.window - el
+      reset = ahead(c) + 2 * c.window - elapsed(c)
     elseif c.prev > 0 then
-      c.reset = ahead(c) + c.window - el
+      reset = ahead(c) + c.window - elapsed(c)
     end
+    return max(0, floor(free(c) / c.window)), reset
   end,
 
-  charge = function(c)
-    c.cur = c.cur + c.cost
+  retry = function(c, cost)
+    return cost > c.limit and NEVER or wait_for(c, cost)
+  end,
+
+  charge = function(c, cost)
+    c.cur = c.cur + cost
   end,
 
   adjust = function(c, charged_at, delta)

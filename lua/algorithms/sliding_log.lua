@@ -7,27 +7,27 @@
 
 return {
   roll = function(c)
-    c.total, c.have, c.last, c.newest = look(c.key, now - c.window)
-    c.dead = c.total - c.have
-    c.repair = c.have > 0 and c.last > now
-    c.last = min(c.last, now)
+    return look(c, now - c.window, now)
   end,
 
-  read = function(c, cost)
-    c.within = c.have + cost <= c.limit
-    c.remaining = max(0, c.limit - c.have)
-    c.retry = NEVER
-    if not c.within and cost <= c.limit then
-      local place = c.total + cost - c.limit - 1
-      local entry = call('ZRANGE', c.key, place, place, 'WITHSCORES')
-      c.retry = min(tonumber(entry[2]), now) + c.window - now
-    end
-    c.reset = c.have > 0 and c.last + c.window - now or 0
+  within = function(c, cost)
+    return c.have + cost <= c.limit
   end,
 
-  charge = function(c)
-    c.adding = c.cost
-    c.have, c.last = c.have + c.cost, now
+  left = function(c)
+    return max(0, c.limit - c.have), c.have > 0 and c.last + c.window - now or 0
+  end,
+
+  retry = function(c, cost)
+    if cost > c.limit then return NEVER end
+    local place = c.total + cost - c.limit - 1
+    local entry = call('ZRANGE', c.key, place, place, 'WITHSCORES')
+    return min(tonumber(entry[2]), now) + c.window - now
+  end,
+
+  charge = function(c, cost)
+    c.adding = cost
+    c.have, c.last = c.have + cost, now
   end,
 
   adjust = function(c, charged_at, delta)
@@ -39,10 +39,10 @@ return {
   end,
 
   write = function(c)
-    if c.repair then pull_back(c.key, now) end
+    if c.late then pull_back(c.key, now) end
     trim(c.key, c.dead, c.adding or 0)
     if c.adding then
-      local base = tonumber(c.newest or 0)
+      local base = tonumber(c.newest)
       add(c.key, c.adding, now, function(n) return format('%016d', base + n) end)
     elseif c.removing and c.removing > 0 then
       local at = format('%d', c.removing_at)

@@ -53,6 +53,7 @@ return {
     c.n = tonumber(c.terms)
     c.step = ceil(c.window / c.n)
     local at = floor(now / c.step)
+    if c.raw == '' then return fresh(c, at) end
     local top, have, width, cells = match(c.raw, '^(%d+):(%d+):(%d+):(%d+)$')
     if not top then return fresh(c, at) end
     c.top, c.have, c.width, c.cells = tonumber(top), tonumber(have), tonumber(width), cells
@@ -65,30 +66,31 @@ return {
       shift(c, at - c.top)
       c.top = at
     elseif at < c.top - 1 then
-      c.top, c.repair = at, true
+      c.top, c.changed = at, true
     end
   end,
 
-  read = function(c, cost)
-    c.within = c.have + cost <= c.limit
-    c.remaining = max(0, c.limit - c.have)
-    c.retry = NEVER
-    if not c.within and cost <= c.limit then
-      local left = c.have
-      for k = 0, c.n do
-        left = left - cell(c, k)
-        if left + cost <= c.limit then
-          c.retry = leaves_in(c, k)
-          break
-        end
-      end
-    end
-    c.reset = c.have > 0 and leaves_in(c, newest(c)) or 0
+  within = function(c, cost)
+    return c.have + cost <= c.limit
   end,
 
-  charge = function(c)
-    put(c, c.n, cell(c, c.n) + c.cost)
-    c.have = c.have + c.cost
+  left = function(c)
+    return max(0, c.limit - c.have), c.have > 0 and leaves_in(c, newest(c)) or 0
+  end,
+
+  retry = function(c, cost)
+    if cost > c.limit then return NEVER end
+    local left = c.have
+    for k = 0, c.n do
+      left = left - cell(c, k)
+      if left + cost <= c.limit then return leaves_in(c, k) end
+    end
+    return NEVER
+  end,
+
+  charge = function(c, cost)
+    put(c, c.n, cell(c, c.n) + cost)
+    c.have = c.have + cost
   end,
 
   adjust = function(c, charged_at, delta)

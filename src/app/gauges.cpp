@@ -77,7 +77,8 @@ std::vector<SampleFamily> memory_families(const store::MemoryStore& memory) {
 std::vector<SampleFamily> redis_families(const Workers& workers) {
   if (workers.empty() || workers.front()->stores().redis() == nullptr) return {};
   SampleFamily errors =
-      family("weir_store_errors_total", "Failed calls of the shared store by kind.", SampleKind::counter);
+      family("weir_store_errors_total", "Requests and notices that the shared store did not answer, by kind.",
+             SampleKind::counter);
   for (int kind = 1; kind < redis::kErrorKinds; ++kind) {
     const double count = sum(workers, [&](Worker& worker) {
       return worker.stores().redis()->stats().errors[static_cast<std::size_t>(kind)].load(
@@ -89,10 +90,18 @@ std::vector<SampleFamily> redis_families(const Workers& workers) {
   for (const auto& worker : workers)
     worst = std::max(worst, worker->stores().ladder()->stats().health.load());
   std::vector<const telemetry::Histogram*> calls;
-  for (const auto& worker : workers) calls.push_back(&worker->stores().redis()->stats().call_us);
+  std::vector<const telemetry::Histogram*> per_call;
+  for (const auto& worker : workers) {
+    const store::RedisStoreStats& stats = worker->stores().redis()->stats();
+    calls.push_back(&stats.request_us);
+    per_call.push_back(&stats.per_call);
+  }
   return {
       std::move(errors),
-      telemetry::histogram_family("weir_store_call_duration_seconds", "Calls of the shared store.", calls),
+      telemetry::histogram_family("weir_store_call_duration_seconds",
+                                  "From a request's question of the shared store to its answer.", calls),
+      telemetry::count_histogram_family("weir_store_requests_per_call",
+                                        "Requests that one call of the shared store decided.", per_call),
       one("weir_store_script_reloads_total", "Times the shared store did not know the script.",
           SampleKind::counter,
           sum(workers, [](Worker& worker) { return worker.stores().redis()->script_reloads(); })),

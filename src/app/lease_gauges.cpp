@@ -6,7 +6,6 @@
 namespace weir::app {
 namespace {
 
-using telemetry::HistogramValue;
 using telemetry::SampleFamily;
 using telemetry::SampleKind;
 
@@ -19,16 +18,10 @@ double sum(const Workers& workers, Value value) {
 }
 
 SampleFamily sizes(const Workers& workers) {
-  HistogramValue value;
-  value.bounds.assign(store::kLeaseSizeBounds.begin(), store::kLeaseSizeBounds.end());
-  value.counts.resize(value.bounds.size() + 1);
-  for (const auto& worker : workers) {
-    const telemetry::Histogram& part = worker->stores().leases()->stats().sizes;
-    for (std::size_t n = 0; n < value.counts.size(); ++n) value.counts[n] += part.count(n);
-    value.sum += static_cast<double>(part.sum());
-  }
-  return {
-      "weir_lease_size_permits", "Permits that one lease brought.", SampleKind::histogram, {{{}, 0, value}}};
+  std::vector<const telemetry::Histogram*> parts;
+  for (const auto& worker : workers) parts.push_back(&worker->stores().leases()->stats().sizes);
+  return telemetry::count_histogram_family("weir_lease_size_permits", "Permits that one lease brought.",
+                                           parts);
 }
 
 }  // namespace

@@ -22,6 +22,11 @@ void ScriptArguments::add(std::int64_t word) {
   ++words;
 }
 
+void ScriptArguments::add(const ScriptArguments& more) {
+  tail.append(more.tail);
+  words += more.words;
+}
+
 ScriptRunner::ScriptRunner(std::shared_ptr<Connection> connection, const Script& script, ReloadCount reloads)
     : connection_(std::move(connection)), script_(script), reloads_(std::move(reloads)) {}
 

@@ -40,6 +40,7 @@ struct ScriptArguments {
   void start(std::size_t keys) { add(static_cast<std::int64_t>(keys)); }
   void add(std::string_view word);
   void add(std::int64_t word);
+  void add(const ScriptArguments& more);  // all its words
 };
 
 // How often the body of a script had to be sent; shared by the runners of one caller. Any thread.

@@ -2,9 +2,9 @@
 #include "store/chain_call.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <span>
+
+#include "base/hash.hpp"
 
 namespace weir::store {
 namespace {
@@ -12,13 +12,6 @@ namespace {
 using limit::AlgorithmKind;
 using limit::Charge;
 using limit::ChargeSet;
-
-constexpr std::size_t kReplyStride = 6;  // within, remaining, retry, reset, wait, charged
-constexpr std::size_t kLeaseStride = 8;  // and granted, next
-
-bool has_lease(const ChargeSet& set) {
-  return std::ranges::any_of(set.charges(), [](const Charge& charge) { return charge.lease != nullptr; });
-}
 
 // Numbers with colons between them.
 class NumberText {
@@ -35,7 +28,7 @@ class NumberText {
   std::size_t size_ = 0;
 };
 
-// What only this layer's algorithm needs, as text; see `terms` in lua/algorithms/*.lua.
+// What only this counter's algorithm needs, as text; see `terms` in lua/algorithms/*.lua.
 class TermsText : public NumberText {
  public:
   explicit TermsText(const Charge& charge) {
@@ -54,6 +47,7 @@ class TermsText : public NumberText {
         add(terms.cells);
         break;
       case AlgorithmKind::sliding_log:
+      case AlgorithmKind::concurrency:
         break;
       case AlgorithmKind::token_bucket:
       case AlgorithmKind::gcra:
@@ -63,38 +57,39 @@ class TermsText : public NumberText {
         add(terms.burst);
         add(terms.max_wait_ms);
         break;
-      case AlgorithmKind::concurrency:
-        add(static_cast<std::int64_t>(charge.request.owner));
-        break;
     }
   }
 };
 
-void write_layer(const Charge& charge, std::int64_t cost, redis::ScriptArguments& out) {
-  const limit::Terms& terms = charge.policy->terms;
-  const bool shadow = charge.enforcement == limit::Enforcement::shadow;
-  out.add(limit::name_of(terms.algorithm));
-  out.add(std::string_view(shadow ? "shadow" : "enforce"));
-  out.add(terms.limit);
-  out.add(terms.window_ms);
-  out.add(cost);
-  out.add(TermsText(charge).view());
-}
+// What a layer says beside its place: the cost, and after it what only this request has.
+class CostText : public NumberText {
+ public:
+  CostText(const Charge& charge, std::int64_t cost) {
+    add(cost);
+    if (charge.policy->terms.algorithm == AlgorithmKind::concurrency) {
+      add(static_cast<std::int64_t>(charge.request.owner));
+    } else if (charge.lease != nullptr) {
+      add_lease(*charge.lease);
+    }
+  }
 
-// Empty where the layer takes nothing beyond its cost.
-void write_lease(const limit::Lease* lease, redis::ScriptArguments& out) {
-  NumberText text;
-  if (lease != nullptr) {
-    for (const std::int64_t value : {lease->more, lease->least, lease->permille, lease->life_ms})
-      text.add(value);
-    for (const auto* moments : {&lease->back, &lease->spent}) {
+ private:
+  void add_lease(const limit::Lease& lease) {
+    for (const std::int64_t value : {lease.more, lease.least, lease.permille, lease.life_ms}) add(value);
+    for (const auto* moments : {&lease.back, &lease.spent}) {
       for (const limit::Lease::Spent& moment : *moments) {
-        text.add(moment.count);
-        text.add(moment.at_ms);
+        add(moment.count);
+        add(moment.at_ms);
       }
     }
   }
-  out.add(text.view());
+};
+
+// Whether both mean one counter that is judged in one way.
+bool same_terms(const Charge& one, const Charge& other) {
+  if (one.policy != other.policy && one.policy->terms != other.policy->terms) return false;
+  if (one.policy->terms.calendar) return one.request.bounds.at == other.request.bounds.at;
+  return one.request.offset_ms == other.request.offset_ms;
 }
 
 bool concerns(const Charge& charge, bool slots) {
@@ -102,73 +97,142 @@ bool concerns(const Charge& charge, bool slots) {
   return charge.charged && charge.answered == limit::Answered::store && is_slot == slots;
 }
 
-bool is_flag(std::int64_t value) {
-  return value == 0 || value == 1;
-}
-
 }  // namespace
 
-void write_question(const ChargeSet& set, std::string_view operation, redis::ScriptArguments& out) {
-  const bool relaxed = set.accounting == limit::Accounting::relaxed;
-  const bool leases = operation == "decide" && has_lease(set);
-  out.start(set.size);
-  for (const Charge& charge : set.charges()) out.add(charge.key);
-  out.add(leases ? std::string_view("lease") : operation);
-  out.add(std::string_view(relaxed ? "relaxed" : "all_or_none"));
-  for (const Charge& charge : set.charges()) {
-    write_layer(charge, charge.request.cost, out);
-    if (leases) write_lease(charge.lease, out);
-  }
+// -------------------------------------------------------------------------------------------- questions
+
+void ChainCall::start(std::string_view operation, limit::Accounting accounting) {
+  start(operation);
+  accounting_ = accounting;
+  head_.add(std::string_view(accounting == limit::Accounting::relaxed ? "relaxed" : "all_or_none"));
 }
 
-bool write_notice(const ChargeSet& set, std::string_view operation, std::int64_t delta,
-                  redis::ScriptArguments& out) {
-  const bool settles = operation == "settle";
-  const auto wanted = [settles](const Charge& charge) { return concerns(charge, !settles); };
-  const auto count = std::ranges::count_if(set.charges(), wanted);
+void ChainCall::start(std::string_view operation, std::int64_t charged_at_ms) {
+  start(operation);
+  head_.add(charged_at_ms);
+}
+
+void ChainCall::start(std::string_view operation) {
+  settles_ = operation == "settle";
+  layers_ = 0;
+  counters_.clear();
+  table_.fill(0);
+  for (redis::ScriptArguments* part : {&keys_, &head_, &requests_}) part->clear();
+  head_.add(operation);
+}
+
+bool ChainCall::add(const ChargeSet& set) {
+  if (layers_ > 0 && !fits(set)) return false;
+  requests_.add(static_cast<std::int64_t>(set.size));
+  for (const Charge& charge : set.charges()) add_layer(charge, charge.request.cost);
+  return true;
+}
+
+bool ChainCall::add_notice(const ChargeSet& set, std::int64_t delta) {
+  const auto wanted = [this](const Charge& charge) { return concerns(charge, !settles_); };
+  const std::int64_t count = std::ranges::count_if(set.charges(), wanted);
   if (count == 0) return false;
-  out.start(static_cast<std::size_t>(count));
+  requests_.add(count);
   for (const Charge& charge : set.charges()) {
-    if (wanted(charge)) out.add(charge.key);
-  }
-  out.add(operation);
-  out.add(set.store_now_ms);
-  for (const Charge& charge : set.charges()) {
-    if (wanted(charge)) write_layer(charge, settles ? delta : charge.request.cost, out);
+    if (wanted(charge)) add_layer(charge, settles_ ? delta : charge.request.cost);
   }
   return true;
 }
 
-bool read_answer(const redis::Reply& reply, ChargeSet& set) {
-  using Type = redis::Reply::Type;
-  const std::span elements(reply.elements);
-  const std::size_t stride = has_lease(set) ? kLeaseStride : kReplyStride;
-  if (reply.type != Type::array || elements.size() != 1 + set.size * stride) return false;
-  const auto is_integer = [](const redis::Reply& element) { return element.type == Type::integer; };
-  if (!std::ranges::all_of(elements, is_integer)) return false;
-  const std::int64_t now_ms = elements[0].integer;
-  for (std::size_t n = 0; n < set.size; ++n) {
-    const auto of_layer = elements.subspan(1 + n * stride, stride);
-    const auto value = [of_layer](std::size_t field) { return of_layer[field].integer; };
-    if (!is_flag(value(0)) || !is_flag(value(5))) return false;
-    if (value(1) < 0 || value(2) < limit::kNever || value(3) < 0 || value(4) < 0) return false;
-    Charge& charge = set.charge[n];
-    if (charge.lease != nullptr) {
-      if (value(6) < 0 || value(7) < limit::kNever) return false;
-      charge.lease->granted = value(6);
-      charge.lease->next_ms = value(7);
-    }
-    charge.answered = limit::Answered::store;
-    charge.charged = value(5) == 1;
-    charge.request.now_ms = now_ms;
-    charge.verdict = {.within_limit = value(0) == 1,
-                      .limit = charge.policy->terms.limit,
-                      .remaining = value(1),
-                      .retry_after_ms = value(2),
-                      .reset_ms = value(3),
-                      .wait_ms = value(4)};
+void ChainCall::write(redis::ScriptArguments& out) const {
+  out.clear();
+  out.start(counters_.size());
+  for (const redis::ScriptArguments* part : {&keys_, &head_, &requests_}) out.add(*part);
+}
+
+bool ChainCall::fits(const ChargeSet& set) const {
+  const std::size_t bytes = keys_.tail.size() + head_.tail.size() + requests_.tail.size();
+  if (layers_ + set.size > kMostLayers || bytes > kMostBytes || set.accounting != accounting_) return false;
+  return std::ranges::all_of(set.charges(), [this](const Charge& charge) {
+    const std::uint16_t place = table_[seat_of(charge.key)];
+    return place == 0 || same_terms(*counters_[place - 1], charge);
+  });
+}
+
+// Where the key is in the table, or would be.
+std::size_t ChainCall::seat_of(std::string_view key) const {
+  std::size_t seat = stable_hash(key, process_seed()) % kTable;
+  while (table_[seat] != 0 && counters_[table_[seat] - 1]->key != key) seat = (seat + 1) % kTable;
+  return seat;
+}
+
+// From 1, as Lua counts.
+std::size_t ChainCall::place_of(const Charge& charge) {
+  std::uint16_t& place = table_[seat_of(charge.key)];
+  if (place != 0 && same_terms(*counters_[place - 1], charge)) return place;
+  const limit::Terms& terms = charge.policy->terms;
+  counters_.push_back(&charge);
+  keys_.add(charge.key);
+  head_.add(limit::name_of(terms.algorithm));
+  head_.add(terms.limit);
+  head_.add(terms.window_ms);
+  head_.add(TermsText(charge).view());
+  place = static_cast<std::uint16_t>(counters_.size());
+  return place;
+}
+
+void ChainCall::add_layer(const Charge& charge, std::int64_t cost) {
+  ++layers_;
+  const auto place = static_cast<std::int64_t>(place_of(charge));
+  requests_.add(charge.enforcement == limit::Enforcement::shadow ? -place : place);
+  requests_.add(CostText(charge, cost).view());
+}
+
+// ---------------------------------------------------------------------------------------------- answers
+
+ChainAnswers::ChainAnswers(const redis::Reply& reply) : elements_(reply.elements) {
+  if (reply.type != redis::Reply::Type::array || elements_.empty()) return;
+  if (elements_[0].type != redis::Reply::Type::integer) return;
+  now_ms_ = elements_[0].integer;
+  next_ = 1;
+  whole_ = true;
+}
+
+bool ChainAnswers::read(ChargeSet& set) {
+  if (!whole_ || finished()) return whole_ = false;
+  const redis::Reply& first = elements_[next_];
+  if (first.type == redis::Reply::Type::error) {
+    ++next_;
+    set.store_error = redis::make_error_code(redis::classify(first.text));
+    return true;
   }
-  set.store_now_ms = now_ms;
+  for (Charge& charge : set.charges()) {
+    if (!read_layer(charge)) return whole_ = false;
+  }
+  set.store_now_ms = now_ms_;
+  return true;
+}
+
+bool ChainAnswers::read_layer(Charge& charge) {
+  const std::size_t count = charge.lease == nullptr ? kOfLayer : kOfLeased;
+  if (elements_.size() - next_ < count) return false;
+  const auto fields = elements_.subspan(next_, count);
+  next_ += count;
+  const auto is_integer = [](const redis::Reply& field) { return field.type == redis::Reply::Type::integer; };
+  if (!std::ranges::all_of(fields, is_integer)) return false;
+  const auto value = [fields](std::size_t field) { return fields[field].integer; };
+  const bool within = (value(0) & 1) != 0;
+  if (value(0) < 0 || value(0) > 3 || value(1) < 0 || value(2) < 0) return false;
+  if (value(3) < (within ? 0 : limit::kNever)) return false;
+  if (charge.lease != nullptr) {
+    if (value(4) < 0 || value(5) < limit::kNever) return false;
+    charge.lease->granted = value(4);
+    charge.lease->next_ms = value(5);
+  }
+  charge.answered = limit::Answered::store;
+  charge.charged = (value(0) & 2) != 0;
+  charge.request.now_ms = now_ms_;
+  charge.verdict = {.within_limit = within,
+                    .limit = charge.policy->terms.limit,
+                    .remaining = value(1),
+                    .retry_after_ms = within ? 0 : value(3),
+                    .reset_ms = value(2),
+                    .wait_ms = within ? value(3) : 0};
   return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters in a Redis server shared by all gateways: one EVALSHA of lua/chain.lua decides a whole chain. In a
-// cluster all keys of a set lie in one slot (SlotStore sees to it).
+// Counters in a Redis server shared by all gateways: one EVALSHA of lua/chain.lua decides the whole chains of
+// all requests that ask together (ChainCaller). In a cluster all keys of a set lie in one slot (SlotStore
+// sees to it).
 //
 // decide() and peek() end within the timeout. On any failure set.store_error is of category weir.redis and
 // the verdicts mean nothing; whether the call was charged is then unknown, and it is not repeated. settle,
@@ -9,28 +10,17 @@
 // Threads: one store, one connection and one loop per worker; stats() from any thread.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <string_view>
-#include <vector>
 
 #include "redis/script_caller.hpp"
+#include "store/chain_caller.hpp"
 #include "store/store_check.hpp"
-#include "telemetry/counters.hpp"
 #include "weir/limit/counter_store.hpp"
 #include "weir/store/options.hpp"
 
 namespace weir::store {
-
-// Monotone counts of one worker's store.
-struct RedisStoreStats {
-  std::atomic<std::uint64_t> calls{0};
-  std::array<std::atomic<std::uint64_t>, redis::kErrorKinds> errors{};  // by redis::ErrorKind
-  telemetry::Histogram call_us{telemetry::kQuickBounds};  // from the question to its answer or failure
-};
 
 redis::ConnectionOptions connection_options(const StoreOptions& options);
 // Begins to connect to what the options name: one server, one found by Sentinels, or a cluster.
@@ -61,16 +51,7 @@ class RedisStore final : public limit::CounterStore {
   std::uint64_t script_reloads() const noexcept;
 
  private:
-  struct Link;
-
-  boost::asio::awaitable<void> ask(limit::ChargeSet& set, std::string_view operation);
-  void tell(const limit::ChargeSet& set, std::string_view operation, std::int64_t delta);
-  redis::Slot slot_of(const limit::ChargeSet& set) const;
-  static boost::asio::awaitable<void> deliver(std::shared_ptr<Link> link, redis::Slot slot,
-                                              redis::ScriptArguments arguments);
-
-  std::shared_ptr<Link> link_;  // shared with what is still under way in the background
-  std::vector<std::unique_ptr<redis::ScriptArguments>> spare_;
+  std::shared_ptr<ChainCaller> chain_;  // shared with what is still under way
 };
 
 }  // namespace weir::store

@@ -20,6 +20,13 @@ HistogramValue sum_of(std::span<const Histogram* const> parts, double per_unit) 
   return value;
 }
 
+SampleFamily family_of(std::string name, std::string help, std::span<const Histogram* const> parts,
+                       double per_unit) {
+  SampleFamily family{std::move(name), std::move(help), SampleKind::histogram, {}};
+  if (!parts.empty()) family.samples.push_back({{}, 0, sum_of(parts, per_unit)});
+  return family;
+}
+
 // Builds families from sums over all workers.
 class Summary {
  public:
@@ -262,9 +269,12 @@ SampleFamily counter_family(std::string name, std::string help, double value) {
 
 SampleFamily histogram_family(std::string name, std::string help,
                               std::span<const Histogram* const> microseconds) {
-  SampleFamily family{std::move(name), std::move(help), SampleKind::histogram, {}};
-  if (!microseconds.empty()) family.samples.push_back({{}, 0, sum_of(microseconds, kPerSecond)});
-  return family;
+  return family_of(std::move(name), std::move(help), microseconds, kPerSecond);
+}
+
+SampleFamily count_histogram_family(std::string name, std::string help,
+                                    std::span<const Histogram* const> counts) {
+  return family_of(std::move(name), std::move(help), counts, 1);
 }
 
 }  // namespace weir::telemetry

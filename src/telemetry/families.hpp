@@ -22,5 +22,8 @@ SampleFamily counter_family(std::string name, std::string help, double value);
 // The sum of histograms that observe microseconds and share their bounds, in seconds.
 SampleFamily histogram_family(std::string name, std::string help,
                               std::span<const Histogram* const> microseconds);
+// Likewise of histograms that observe how many there are of something.
+SampleFamily count_histogram_family(std::string name, std::string help,
+                                    std::span<const Histogram* const> counts);
 
 }  // namespace weir::telemetry

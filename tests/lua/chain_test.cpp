@@ -7,7 +7,6 @@
 
 #include "lua/script_client.hpp"
 #include "redis/resp.hpp"
-#include "store/chain_call.hpp"
 
 namespace weir::test {
 namespace {
@@ -201,14 +200,15 @@ TEST_F(Chain, ForeignTextUnderAKeyCountsAsFresh) {
   client_.add_question(batch, set, "decide", kNow);
   client_.raw().send(batch);
   const redis::Reply reply = client_.raw().receive();
-  EXPECT_EQ(reply.type, redis::Reply::Type::error);
-  EXPECT_EQ(redis::classify(reply.text), redis::ErrorKind::wrong_type) << reply.text;
+  ASSERT_EQ(reply.elements.size(), 2U);
+  EXPECT_EQ(reply.elements[1].type, redis::Reply::Type::error);
+  EXPECT_EQ(redis::classify(reply.elements[1].text), redis::ErrorKind::wrong_type) << reply.elements[1].text;
 }
 
 TEST_F(Chain, UnknownAlgorithmIsAnErrorBeforeAnyWrite) {
   redis::ScriptArguments arguments;
   arguments.start(1);
-  for (const char* word : {"k", "decide", "all_or_none", "leaky", "enforce", "1", "1000", "1", "1"}) {
+  for (const char* word : {"k", "decide", "all_or_none", "leaky", "1", "1000", "1", "1", "1", "1"}) {
     arguments.add(std::string_view(word));
   }
   std::string batch;
@@ -249,7 +249,7 @@ TEST_F(Chain, ASlidingLogStaysSmallAndRefusalsLeaveNoEntry) {
     redis::append_command(batch, {"ZCARD", "log"});
     client_.raw().send(batch);
     for (int n = 0; n < 100; ++n) {
-      ASSERT_TRUE(store::read_answer(client_.raw().receive(), set));
+      ASSERT_TRUE(read_answer(client_.raw().receive(), set));
       passed += set.charge[0].charged ? 1 : 0;
     }
     most = std::max(most, client_.raw().receive().integer);

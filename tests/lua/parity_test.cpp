@@ -9,7 +9,6 @@
 
 #include "lua/script_client.hpp"
 #include "redis/resp.hpp"
-#include "store/chain_call.hpp"
 
 namespace weir::test {
 namespace {
@@ -101,7 +100,7 @@ void check_step(ScriptClient& client, Step& step) {
     ASSERT_EQ(client.raw().receive().type, redis::Reply::Type::array) << step.line;
   }
   const redis::Reply reply = client.raw().receive();
-  ASSERT_TRUE(store::read_answer(reply, step.set)) << reply.text << step.line;
+  ASSERT_TRUE(read_answer(reply, step.set)) << reply.text << step.line;
   const limit::Charge& charge = step.set.charge[0];
   const limit::Verdict& got = charge.verdict;
   ASSERT_EQ(got.within_limit, step.want.within_limit) << step.line;

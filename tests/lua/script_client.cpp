@@ -25,15 +25,21 @@ void ScriptClient::add(std::string& batch, const redis::ScriptArguments& argumen
 
 void ScriptClient::add_question(std::string& batch, const limit::ChargeSet& set, std::string_view operation,
                                 std::int64_t now_ms) const {
+  store::ChainCall call;
+  call.start(operation, set.accounting);
+  ASSERT_TRUE(call.add(set));
   redis::ScriptArguments arguments;
-  store::write_question(set, operation, arguments);
+  call.write(arguments);
   add(batch, arguments, now_ms);
 }
 
 void ScriptClient::add_notice(std::string& batch, const limit::ChargeSet& set, std::string_view operation,
                               std::int64_t delta, std::int64_t now_ms) const {
+  store::ChainCall call;
+  call.start(operation, set.store_now_ms);
+  ASSERT_TRUE(call.add_notice(set, delta));
   redis::ScriptArguments arguments;
-  ASSERT_TRUE(store::write_notice(set, operation, delta, arguments));
+  call.write(arguments);
   add(batch, arguments, now_ms);
 }
 
@@ -42,7 +48,7 @@ void ScriptClient::ask(limit::ChargeSet& set, std::string_view operation, std::i
   add_question(batch, set, operation, now_ms);
   client_.send(batch);
   const redis::Reply reply = client_.receive();
-  ASSERT_TRUE(store::read_answer(reply, set)) << reply.text;
+  ASSERT_TRUE(read_answer(reply, set)) << reply.text;
 }
 
 void ScriptClient::notify(const limit::ChargeSet& set, std::string_view operation, std::int64_t delta,
@@ -52,6 +58,11 @@ void ScriptClient::notify(const limit::ChargeSet& set, std::string_view operatio
   client_.send(batch);
   const redis::Reply reply = client_.receive();
   ASSERT_EQ(reply.type, redis::Reply::Type::array) << reply.text;
+}
+
+bool read_answer(const redis::Reply& reply, limit::ChargeSet& set) {
+  store::ChainAnswers answers(reply);
+  return answers.read(set) && answers.complete() && !set.store_error;
 }
 
 limit::Charge& add_layer(limit::ChargeSet& set, const limit::Policy& policy, std::string_view key,

@@ -43,6 +43,9 @@ class ScriptClient {
   RespClient client_;
 };
 
+// The answer to a call of one request, into the set. False: it is none.
+bool read_answer(const redis::Reply& reply, limit::ChargeSet& set);
+
 // One layer of a set. The policy must outlive the set; the key is copied.
 limit::Charge& add_layer(limit::ChargeSet& set, const limit::Policy& policy, std::string_view key,
                          std::int64_t cost = 1);

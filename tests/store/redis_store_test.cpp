@@ -54,7 +54,53 @@ TEST_F(RedisStoreTest, TwoGatewaysAndTwoHundredRequestsAtOnceAreExact) {
     }
     EXPECT_EQ(passed, 10) << policy.layer;
   }
+  const std::uint64_t calls = world_.store().stats().calls + second.stats().calls;
+  EXPECT_LE(calls, 8 * 200 / 20) << "who asks together shares a call";
+  EXPECT_GE(calls, 8 * 2);
   other->close();
+}
+
+// A reload lies between them: one key, two limits.
+TEST_F(RedisStoreTest, RequestsThatDisagreeOnALimitDoNotShareACall) {
+  const limit::Policy narrow = policy_of(AlgorithmKind::token_bucket, 10, 3'600'000);
+  const limit::Policy wide = policy_of(AlgorithmKind::token_bucket, 1000, 3'600'000);
+  std::deque<ChargeSet> sets;
+  int left = 30;
+  for (int n = 0; n < 30; ++n) {
+    ChargeSet& set = sets.emplace_back();
+    add_layer(set, n % 2 == 0 ? narrow : wide, "k");
+    boost::asio::co_spawn(world_.loop(), world_.store().decide(set), [&](std::exception_ptr) { --left; });
+  }
+  test::run_until(world_.loop(), [&] { return left == 0; });
+  EXPECT_EQ(world_.store().stats().calls, 30U);
+  for (std::size_t n = 0; n < sets.size(); ++n) {
+    EXPECT_EQ(sets[n].charge[0].verdict.limit, n % 2 == 0 ? 10 : 1000);
+    EXPECT_LE(sets[n].charge[0].verdict.remaining, n % 2 == 0 ? 9 : 999);
+  }
+}
+
+TEST_F(RedisStoreTest, AForeignValueFailsNobodyElsesRequest) {
+  const limit::Policy log = policy_of(AlgorithmKind::sliding_log, 10);
+  const limit::Policy window = policy_of(AlgorithmKind::fixed_window, 10, 3'600'000);
+  client_.call({"SET", "foreign", "text"});
+  std::deque<ChargeSet> sets;
+  int left = 9;
+  for (int n = 0; n < 9; ++n) {
+    ChargeSet& set = sets.emplace_back();
+    add_layer(set, window, "w");
+    add_layer(set, log, n % 3 == 1 ? "foreign" : "l");
+    boost::asio::co_spawn(world_.loop(), world_.store().decide(set), [&](std::exception_ptr) { --left; });
+  }
+  test::run_until(world_.loop(), [&] { return left == 0; });
+  EXPECT_EQ(world_.store().stats().calls, 1U);
+  for (std::size_t n = 0; n < sets.size(); ++n) {
+    const bool fails = n % 3 == 1;
+    EXPECT_EQ(sets[n].store_error,
+              fails ? redis::make_error_code(redis::ErrorKind::wrong_type) : error_code());
+  }
+  EXPECT_EQ(sets[8].charge[0].verdict.remaining, 4) << "who fails is not charged";
+  EXPECT_EQ(world_.errors(redis::ErrorKind::wrong_type), 3U);
+  EXPECT_TRUE(world_.connection().ready());
 }
 
 TEST_F(RedisStoreTest, AFlushedScriptCacheLosesAndDoublesNothing) {
