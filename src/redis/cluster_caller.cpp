@@ -135,7 +135,10 @@ void ClusterCaller::on_redirect(std::string_view message, const Address& from) {
   }
   cluster_stats_.moved.fetch_add(1, std::memory_order_relaxed);
   slots_[redirect->slot] = node;
-  refresh_soon();
+  // The others of its slots will say the same. Whoever has them now knows best, once it is connected to; a
+  // node that has not heard of it yet would take us back.
+  next_node_ = node;
+  refresh_soon(options_.refresh_gap);
 }
 
 // Stays known: other calls of the slot may have been told the same.
@@ -189,13 +192,13 @@ boost::asio::awaitable<void> ClusterCaller::run(std::shared_ptr<ClusterCaller> s
 milliseconds ClusterCaller::until_next_map() {
   milliseconds longest = options_.refresh_every;
   if (ill_maps_ > 0)
-    longest = std::min(options_.refresh_ill, options_.refresh_gap * (1 << std::min(ill_maps_, 10U)));
+    longest = std::min(options_.refresh_ill, options_.refresh_gap * (1 << std::min(ill_maps_ - 1, 10U)));
   std::uniform_int_distribution<std::int64_t> pick(longest.count() * 3 / 4, longest.count());
   return std::max(options_.refresh_gap, milliseconds(pick(jitter_)));
 }
 
-void ClusterCaller::refresh_soon() {
-  const TimePoint soon = std::max(steady_clock::now(), last_map_ + options_.refresh_gap);
+void ClusterCaller::refresh_soon(milliseconds pause) {
+  const TimePoint soon = std::max(steady_clock::now() + pause, last_map_ + options_.refresh_gap);
   if (soon >= next_map_ || closed_) return;
   next_map_ = soon;
   timer_.expires_at(soon);  // wakes run(), which looks at next_map_

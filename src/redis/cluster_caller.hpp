@@ -74,7 +74,7 @@ class ClusterCaller final : public ScriptCaller, public std::enable_shared_from_
   std::chrono::milliseconds until_next_map();
   bool take_map(const Reply& reply, const Address& from);
   bool take_range(const Reply& range, const Address& from, std::array<std::uint16_t, kSlots>& into);
-  void refresh_soon();
+  void refresh_soon(std::chrono::milliseconds pause = {});
   void look_if_ready();
   std::uint16_t node_at(const Address& address);
   void on_redirect(std::string_view message, const Address& from);

@@ -96,13 +96,14 @@ limit::Lease lease_to_ask(const Terms& terms, const LeaseOptions& options, const
 }
 
 std::int64_t gathering_ms(const Terms& terms, double rate, std::int64_t left_ms) noexcept {
-  constexpr double kRequests = 30;
   constexpr double kShortest = 20;
-  constexpr double kLongest = 950;
   constexpr double kOfRest = 0.5;  // of a window: what is collected then can still be used before it ends
   if (!is_bucket(terms) && terms.algorithm != AlgorithmKind::sliding_counter) return 0;
+  // What gathers in a bucket is not lost; a window's is, unless it is used before its end.
+  const double requests = is_bucket(terms) ? 30 : 25;
+  const double longest = is_bucket(terms) ? 950 : 800;
   const double quarter = static_cast<double>(limit::capacity_of(terms)) / refill_per_ms(terms) / 4;
-  const double wait = std::min({std::max(kShortest, kRequests * 1000 / rate), kLongest, quarter});
+  const double wait = std::min({std::max(kShortest, requests * 1000 / rate), longest, quarter});
   if (left_ms == kForever) return static_cast<std::int64_t>(wait);
   return static_cast<std::int64_t>(
       std::min(wait, std::max(kShortest, kOfRest * static_cast<double>(left_ms))));

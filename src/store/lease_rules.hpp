@@ -51,9 +51,10 @@ limit::Lease lease_to_ask(const limit::Terms& terms, const LeaseOptions& options
                           const Demand& demand) noexcept;
 
 // Where permits come back one by one (buckets, sliding_counter), an exhausted hot key is not asked for each
-// of them: so long permits may gather, 30 requests or so; never longer than a quarter of the burst needs, and
-// shorter before the window ends (in left_ms; kForever: it never does), since what nobody has taken by then
-// is lost. 0: for other algorithms, whose permits come back by the window or cell.
+// of them: so long permits may gather, 30 requests or so of a bucket, which loses none, and 25 of a
+// sliding_counter; never longer than a quarter of the burst needs, and half of what is left of a window (in
+// left_ms; kForever: it never ends), since what nobody has taken and used by its end is lost. 0: for other
+// algorithms, whose permits come back by the window or cell.
 std::int64_t gathering_ms(const limit::Terms& terms, double rate, std::int64_t left_ms) noexcept;
 
 // From how many left permits on the next lease is fetched.

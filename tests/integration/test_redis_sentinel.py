@@ -26,7 +26,7 @@ class Sentinel(GatewayCase):
             name = f"probe{time.monotonic_ns()}"
             weir.client.get("/", who("A", name))
             return any(name in key for key in server.keys())
-        self.eventually(check, 4, "counting in the new primary")
+        self.eventually(check, 6, "counting in the new primary")
 
     def test_the_primary_is_found_and_fails_over(self):
         deployment = self.redis_sentinels()
