@@ -36,10 +36,11 @@ void apply_log_options(const pipeline::Runtime& runtime, telemetry::LogWriters& 
   }
 }
 
-std::shared_ptr<store::LeasePool> make_lease_pool(const store::StoreOptions& options) {
+std::shared_ptr<store::LeasePool> make_lease_pool(const store::StoreOptions& options,
+                                                  std::shared_ptr<const store::FleetShare> fleet) {
   const bool exact = options.lease.counting == store::Counting::exact;
   if (exact || options.kind == store::StoreKind::memory) return nullptr;
-  return std::make_shared<store::LeasePool>(options.lease);
+  return std::make_shared<store::LeasePool>(options.lease, std::move(fleet));
 }
 
 // The same files, and quotas under the same version: pushing what was pushed before is a new version. A
@@ -71,10 +72,10 @@ Gateway::Gateway(QuotaShelf quotas, const config::LoadResult& loaded)
   clusters_->update(loaded.runtime->clusters);
   const std::size_t workers = worker_count(*loaded.runtime);
   fleet_ = std::make_shared<store::FleetShare>(workers, loaded.runtime->store.instances);
-  leases_ = make_lease_pool(loaded.runtime->store);
+  leases_ = make_lease_pool(loaded.runtime->store, fleet_);
   if (const auto& parent = loaded.runtime->store.parent) {
     all_regions_ = std::make_shared<store::FleetShare>(workers, parent->instances);
-    parent_leases_ = make_lease_pool(*parent);
+    parent_leases_ = make_lease_pool(*parent, all_regions_);
   }
   const SharedParts shared{system_clock(), memory_, budget_, clusters_,    metrics_,
                            logs_,          fleet_,  leases_, all_regions_, parent_leases_};

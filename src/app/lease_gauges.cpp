@@ -53,6 +53,9 @@ std::vector<SampleFamily> lease_families(const Workers& workers, store::LeasePoo
                                 "over, or the call that gave "
                                 "them back was not answered.",
                                 static_cast<double>(stats.lapsed.load())),
+      telemetry::counter_family("weir_lease_debt_permits_total",
+                                "Permits passed ahead of the lease that was on its way (store.lease.debt).",
+                                static_cast<double>(stats.debt.load())),
       telemetry::gauge_family("weir_lease_permits_held", "Permits at hand now.",
                               static_cast<double>(pool->held()))};
 }

@@ -164,8 +164,7 @@ void read_leases(Section& section, store::LeaseOptions& lease) {
   Section terms(*node, section.path_of("lease"), section.context());
   terms.duration("max_age", lease.max_age, {Milliseconds{50}, Milliseconds{1000}});
   read_permille(terms, "outstanding", 200, lease.outstanding_permille);
-  static constexpr std::string_view kNoDebt[] = {"0%"};
-  terms.not_supported("debt", kNoDebt);
+  read_permille(terms, "debt", 50, lease.debt_permille);
   terms.finish();
 }
 

@@ -49,6 +49,7 @@ struct LeasePool::Entry {
   std::array<Batch, 2> batch;          // the first is spent first
   Lease::Spent used;                   // of batches that are gone
   std::array<Lease::Spent, 2> unused;  // likewise, to be given back
+  std::int64_t debt = 0;               // passed on credit, and not charged yet
   std::int64_t last_granted = 0;
   std::int64_t called_ms = 0;  // a lease call is under way since; 0: none
 
@@ -78,8 +79,9 @@ struct LeasePool::Group {
   std::array<Entry, kWays> entry;
 };
 
-LeasePool::LeasePool(const LeaseOptions& options)
+LeasePool::LeasePool(const LeaseOptions& options, std::shared_ptr<const FleetShare> fleet)
     : options_(options),
+      fleet_(std::move(fleet)),
       seed_(process_seed()),
       groups_count_(std::bit_ceil(std::max<std::size_t>(options.max_keys / kWays, 1))),
       groups_(std::make_unique<Group[]>(groups_count_)) {}
@@ -165,6 +167,18 @@ void LeasePool::refresh(Entry& entry, std::int64_t now_ms) {
   }
 }
 
+// While the next lease is on its way, and there was plenty when the store was last heard (or the window is
+// new).
+bool LeasePool::has_credit(const Entry& entry, std::int64_t cost, std::int64_t now_ms) const {
+  if (options_.debt_permille == 0 || !entry.calling(now_ms) || entry.heard_ms == 0) return false;
+  const bool renewed =
+      entry.terms.algorithm == limit::AlgorithmKind::fixed_window && now_ms >= entry.tag_ends_ms;
+  const bool plenty = entry.remaining > limit::capacity_of(entry.terms) / 10;
+  if (!(renewed || (plenty && now_ms >= entry.denied_until_ms))) return false;
+  const std::size_t instances = fleet_ == nullptr ? 0 : fleet_->heard();
+  return entry.debt + cost <= credit(entry.terms, options_, entry.rate.at(now_ms), instances);
+}
+
 LeasePool::Look LeasePool::look(const Hash128& id, const Charge& charge, std::int64_t now_ms,
                                 Arrival arrival) {
   Group& group = group_of(id);
@@ -180,7 +194,7 @@ LeasePool::Look LeasePool::look(const Hash128& id, const Charge& charge, std::in
   verdict.limit = terms.limit;
   verdict.remaining = std::min(known + entry.permits(), limit::capacity_of(terms));
   verdict.reset_ms = std::max<std::int64_t>(0, entry.reset_at_ms - now_ms);
-  if (entry.batch[0].permits >= cost) {
+  if (entry.batch[0].permits >= cost || has_credit(entry, cost, now_ms)) {
     look.answer = Answer::ready;
     return look;
   }
@@ -204,11 +218,19 @@ std::optional<LeasePool::Taken> LeasePool::take(const Hash128& id, const Charge&
   refresh(*entry, now_ms);
   Batch& batch = entry->batch[0];
   const std::int64_t cost = charge.request.cost;
-  if (batch.permits < cost) return std::nullopt;
-  batch.permits -= cost;
-  batch.used += cost;
   Taken taken;
-  taken.charged_at_ms = batch.charged_at_ms;
+  taken.on_credit = batch.permits < cost;
+  if (!taken.on_credit) {
+    batch.permits -= cost;
+    batch.used += cost;
+    taken.charged_at_ms = batch.charged_at_ms;
+  } else if (has_credit(*entry, cost, now_ms)) {
+    entry->debt += cost;
+    taken.charged_at_ms = store_now_ms(now_ms);
+    stats_.debt.fetch_add(static_cast<std::uint64_t>(cost), std::memory_order_relaxed);
+  } else {
+    return std::nullopt;
+  }
   const Terms& terms = charge.policy->terms;
   const std::int64_t left = entry->permits();
   taken.verdict.limit = terms.limit;
@@ -224,7 +246,11 @@ void LeasePool::give_back(const Hash128& id, const Taken& taken, std::int64_t co
   Group& group = group_of(id);
   const std::lock_guard lock(group.mutex);
   Entry* const entry = find(group, id);
-  if (entry == nullptr) return lapse(cost);
+  if (entry == nullptr) return lapse(taken.on_credit ? 0 : cost);
+  if (taken.on_credit) {
+    entry->debt -= std::min(entry->debt, cost);  // what was charged already stays charged
+    return;
+  }
   for (Batch& batch : entry->batch) {
     if (batch.charged_at_ms != taken.charged_at_ms) continue;
     batch.permits += cost;
@@ -270,7 +296,7 @@ bool LeasePool::plan(const Hash128& id, const Charge& charge, std::int64_t now_m
   return true;
 }
 
-std::int64_t LeasePool::book(const Hash128& id, const Charge& answered, const Times& times) {
+LeasePool::Booked LeasePool::book(const Hash128& id, const Charge& answered, const Times& times) {
   Group& group = group_of(id);
   const std::lock_guard lock(group.mutex);
   Entry* const entry = find(group, id);
@@ -279,15 +305,17 @@ std::int64_t LeasePool::book(const Hash128& id, const Charge& answered, const Ti
   if (lease != nullptr) count_back(*lease, answered.answered);
   if (entry == nullptr) {
     lapse(granted);
-    return 0;
+    return {};
   }
   if (lease != nullptr) entry->called_ms = 0;
-  if (answered.answered != limit::Answered::store) return 0;
+  if (answered.answered != limit::Answered::store) return {};
+  Booked booked;
+  if (lease != nullptr) booked.debt = std::exchange(entry->debt, 0);
   const limit::Verdict& verdict = answered.verdict;
   const Terms& terms = answered.policy->terms;
   offset_ms_.store(answered.request.now_ms - times.sent_ms, std::memory_order_relaxed);
   entry->heard_ms = times.now_ms;
-  entry->remaining = verdict.remaining;
+  entry->remaining = std::max<std::int64_t>(0, verdict.remaining - booked.debt);
   entry->reset_at_ms = times.now_ms + verdict.reset_ms;
   std::int64_t ends_in = kForever;
   if (answered.charged || granted > 0) {
@@ -307,7 +335,7 @@ std::int64_t LeasePool::book(const Hash128& id, const Charge& answered, const Ti
   } else if (verdict.remaining > 0) {
     entry->denied_until_ms = 0;
   }
-  if (granted == 0) return 0;
+  if (granted == 0) return booked;
   stats_.leases.fetch_add(1, std::memory_order_relaxed);
   stats_.granted.fetch_add(static_cast<std::uint64_t>(granted), std::memory_order_relaxed);
   const std::int64_t life = ends_in == kForever ? lease->life_ms : std::min(lease->life_ms, ends_in);
@@ -323,7 +351,8 @@ std::int64_t LeasePool::book(const Hash128& id, const Charge& answered, const Ti
   }
   entry->last_granted = granted;
   if (!(entry->terms == terms)) entry->batch[0].ends_ms = entry->batch[1].ends_ms = 0;
-  return batch.ends_ms;
+  booked.ends_ms = batch.ends_ms;
+  return booked;
 }
 
 void LeasePool::doubt_denial(const Hash128& id) {

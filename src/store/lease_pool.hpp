@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/hash.hpp"
+#include "store/fleet_share.hpp"
 #include "store/lease_rules.hpp"
 
 namespace weir::store {
@@ -28,6 +29,7 @@ struct LeasePoolStats {
   std::atomic<std::uint64_t> granted{0};   // permits that they brought
   std::atomic<std::uint64_t> returned{0};  // permits given back unused
   std::atomic<std::uint64_t> lapsed{0};    // permits that nobody used and nobody got back
+  std::atomic<std::uint64_t> debt{0};      // permits passed ahead of their lease (lease.debt)
 };
 
 // What the store is to be told of an entry that nobody asks for any more.
@@ -40,7 +42,9 @@ struct LeaseReturn {
 
 class LeasePool {
  public:
-  explicit LeasePool(const LeaseOptions& options);
+  // `fleet` knows how many share the counters; without it, or before it has heard, nothing is passed on
+  // credit.
+  explicit LeasePool(const LeaseOptions& options, std::shared_ptr<const FleetShare> fleet = nullptr);
   ~LeasePool();
 
   const LeaseOptions& options() const noexcept { return options_; }
@@ -64,8 +68,9 @@ class LeasePool {
     std::int64_t charged_at_ms = 0;  // store's clock: of which lease
     limit::Verdict verdict;          // after the charge
     bool low = false;                // the next lease should be fetched
+    bool on_credit = false;          // of no lease: the one under way pays for it
   };
-  // Takes the charge's cost out of the permits at hand; nullopt: they are gone.
+  // Takes the charge's cost out of the permits at hand, or on credit; nullopt: neither is there.
   std::optional<Taken> take(const Hash128& id, const limit::Charge& charge, std::int64_t now_ms);
   // Undoes a take. Permits whose lease is over meanwhile lapse.
   void give_back(const Hash128& id, const Taken& taken, std::int64_t cost);
@@ -82,9 +87,12 @@ class LeasePool {
     std::int64_t sent_ms = 0;
     std::int64_t now_ms = 0;
   };
-  // Takes note of the store's answer to a charge, with or without a lease. Returns when the permits that it
-  // brought end; 0: it brought none.
-  std::int64_t book(const Hash128& id, const limit::Charge& answered, const Times& times);
+  struct Booked {
+    std::int64_t ends_ms = 0;  // when the permits that it brought end; 0: it brought none
+    std::int64_t debt = 0;     // permits passed on credit, which the store is to charge now
+  };
+  // Takes note of the store's answer to a charge, with or without a lease.
+  Booked book(const Hash128& id, const limit::Charge& answered, const Times& times);
 
   // Permits came back: what was known of a refusal is over.
   void doubt_denial(const Hash128& id);
@@ -117,10 +125,12 @@ class LeasePool {
   void retire(Entry& entry);
   void leave_unused(Entry& entry, const limit::Lease::Spent& back);
   void refresh(Entry& entry, std::int64_t now_ms);
+  bool has_credit(const Entry& entry, std::int64_t cost, std::int64_t now_ms) const;
   void lapse(std::int64_t permits);
   void count_back(const limit::Lease& lease, limit::Answered answered);
 
   LeaseOptions options_;
+  std::shared_ptr<const FleetShare> fleet_;
   std::uint64_t seed_;
   std::size_t groups_count_;
   std::unique_ptr<Group[]> groups_;

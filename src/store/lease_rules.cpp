@@ -109,6 +109,15 @@ std::int64_t gathering_ms(const Terms& terms, double rate, std::int64_t left_ms)
       std::min(wait, std::max(kShortest, kOfRest * static_cast<double>(left_ms))));
 }
 
+std::int64_t credit(const Terms& terms, const LeaseOptions& options, double rate,
+                    std::size_t instances) noexcept {
+  constexpr double kSeconds = 0.020;
+  if (instances == 0 || options.debt_permille == 0 || !can_lease(terms)) return 0;
+  const double part = static_cast<double>(terms.limit) * static_cast<double>(options.debt_permille) / 1000 /
+                      static_cast<double>(instances);
+  return static_cast<std::int64_t>(std::min(part, 1 + rate * kSeconds));
+}
+
 std::int64_t low_mark(const LeaseOptions& options, double rate, std::int64_t last_granted) noexcept {
   return std::min(up(rate * static_cast<double>(options.ahead.count()) / 1000), last_granted / 4);
 }

@@ -57,6 +57,12 @@ limit::Lease lease_to_ask(const limit::Terms& terms, const LeaseOptions& options
 // algorithms, whose permits come back by the window or cell.
 std::int64_t gathering_ms(const limit::Terms& terms, double rate, std::int64_t left_ms) noexcept;
 
+// How many permits this process may pass ahead of the lease that is on its way, so that no request waits for
+// it: its part of options.debt_permille of the limit, and no more than come in about 20 ms (quota.md C.4).
+// `instances` that live: the parts of all of them are the whole debt. 0: not known, none may be passed.
+std::int64_t credit(const limit::Terms& terms, const LeaseOptions& options, double rate,
+                    std::size_t instances) noexcept;
+
 // From how many left permits on the next lease is fetched.
 std::int64_t low_mark(const LeaseOptions& options, double rate, std::int64_t last_granted) noexcept;
 

@@ -265,10 +265,22 @@ void LeaseStore::conclude(ChargeSet& set, Part& part) {
 }
 
 void LeaseStore::book(const Hash128& id, const Charge& answered, std::int64_t sent_ms) {
-  const std::int64_t ends_ms = pool_.book(id, answered, {sent_ms, clock_.monotonic_ms()});
-  if (ends_ms == 0) return;
+  const LeasePool::Booked booked = pool_.book(id, answered, {sent_ms, clock_.monotonic_ms()});
+  if (booked.debt > 0) pay(answered, booked.debt);
+  if (booked.ends_ms == 0) return;
   stats_.sizes.observe(answered.lease->granted);
-  watch(ends_ms, id);
+  watch(booked.ends_ms, id);
+}
+
+// A settlement, which the store never refuses.
+void LeaseStore::pay(const Charge& answered, std::int64_t debt) {
+  ChargeSet one;
+  one.charge[0] = answered;
+  one.charge[0].charged = true;
+  one.charge[0].lease = nullptr;
+  one.size = 1;
+  one.store_now_ms = answered.request.now_ms;
+  below_.settle(one, debt);
 }
 
 void LeaseStore::fetch(const Hash128& id, const Charge& charge, std::int64_t now_ms) {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Permit leases in front of a shared store: keys that this process sees often are counted here, out of
 // permits that were taken from the store beforehand; all others are asked for one by one. Exact either way
-// (lease_rules.hpp says why), and no request is let through on a guess.
+// (lease_rules.hpp says why), and no request is let through on a guess, unless `lease.debt` allows one.
 //
 // A chain is decided in this order:
 //   1. If an enforcing layer is known to be over its limit, the request is refused; nothing is charged, no
 //   one
 //      is asked, and the other layers are judged from what was heard last.
 //   2. If permits of all layers are at hand, they are taken. When they run low, the next lease is fetched in
-//   the
-//      background, so that no request waits for it.
+//      the background, so that no request waits for it.
 //   3. Else the layers that have none go to the store below, in one step, and leases for the hot ones among
-//   them
-//      with them; if it refuses, what was taken here is put back. One lease call per key is under way at a
-//      time; requests that find none at hand meanwhile are charged exactly.
+//      them with them; if it refuses, what was taken here is put back. One lease call per key is under way at
+//      a time; requests that find none at hand meanwhile are charged exactly. With `lease.debt` a few of them
+//      pass at once, and are charged as soon as that call has ended, to whatever window it is then.
 //
 // `accounting: relaxed` goes straight to the store below. A denial is believed for at most a second and no
 // longer than its retry_after. Unused permits are given back when their lease is over and the key is quiet,
@@ -94,6 +93,7 @@ class LeaseStore final : public limit::CounterStore {
   void gather(limit::ChargeSet& set, Part& part);
   void conclude(limit::ChargeSet& set, Part& part);
   void book(const Hash128& id, const limit::Charge& answered, std::int64_t sent_ms);
+  void pay(const limit::Charge& answered, std::int64_t debt);
   void fetch(const Hash128& id, const limit::Charge& charge, std::int64_t now_ms);
   void send_back(LeaseReturn give_back, const Hash128& id);
   void spawn(std::unique_ptr<Errand> errand);

@@ -162,6 +162,8 @@ INSTANTIATE_TEST_SUITE_P(
         WeirCase{"store: {kind: redis, url: \"redis://h\", lease: {outstanding: 50%}}",
                  "store.lease.outstanding: is not a share from 0% to 20%"},
         WeirCase{"store: {kind: redis, url: \"redis://h\", lease: {debts: 0%}}", "did you mean `debt`"},
+        WeirCase{"store: {kind: redis, url: \"redis://h\", lease: {debt: 6%}}",
+                 "is not a share from 0% to 5%"},
         WeirCase{"store: {kind: redis, url: \"redis://h\", sentinel: {name: x}}",
                  "store.sentinel.addresses: is missing: a list of host:port"},
         WeirCase{"store: {max_keys: 0}", "store.max_keys: `0` is out of range; from 64 to"},

@@ -2,8 +2,6 @@
 // What permit leases promise, on an injected clock: never over the limit, few store calls, cold keys exact.
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "store/lease_fleet.hpp"
 
 namespace weir::store {
@@ -11,37 +9,6 @@ namespace {
 
 using limit::AlgorithmKind;
 using limit::Policy;
-
-constexpr AlgorithmKind kLeased[] = {AlgorithmKind::fixed_window, AlgorithmKind::sliding_window,
-                                     AlgorithmKind::sliding_counter, AlgorithmKind::token_bucket,
-                                     AlgorithmKind::gcra};
-
-struct Tally {
-  std::int64_t offered = 0;
-  std::int64_t allowed = 0;
-  std::vector<std::int64_t> at_ms;  // of each that was allowed
-};
-
-// Random arrivals at `per_second` in all, spread over the gateways.
-Tally drive(LeaseFleet& fleet, std::size_t gateways, const Policy& policy, std::string_view key,
-            double per_second, std::int64_t for_ms, unsigned seed = 7) {
-  std::mt19937 random(seed);
-  std::exponential_distribution<double> gap(per_second / 1000);
-  std::uniform_int_distribution<std::size_t> any(0, gateways - 1);
-  Tally tally;
-  const std::int64_t begin = fleet.clock().monotonic_ms();
-  double next = gap(random);
-  for (std::int64_t ms = 0; ms < for_ms; ++ms) {
-    for (; next < static_cast<double>(ms); next += gap(random)) {
-      ++tally.offered;
-      if (!fleet.request(any(random), policy, key)) continue;
-      ++tally.allowed;
-      tally.at_ms.push_back(begin + ms);
-    }
-    fleet.advance(1);
-  }
-  return tally;
-}
 
 // The most that was allowed in any `window_ms`.
 std::int64_t most_within(const Tally& tally, std::int64_t window_ms) {

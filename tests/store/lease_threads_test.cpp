@@ -14,7 +14,7 @@ using limit::AlgorithmKind;
 
 struct Worker {
   Worker(LeasePool& pool, MemoryStore& memory, const Clock& clock)
-      : wire(memory), leases(loop.get_executor(), pool, wire, clock) {}
+      : wire(memory, loop), leases(loop.get_executor(), pool, wire, clock) {}
   ~Worker() { leases.close(); }
 
   bool request(limit::ChargeSet& set) {

@@ -75,7 +75,7 @@ class RegionTest : public testing::Test {
   FakeClock clock_;
   boost::asio::io_context loop_;
   MemoryStore region_{1000, clock_}, parent_{1000, clock_};
-  CountingStore region_wire_{region_}, parent_wire_{parent_};
+  CountingStore region_wire_{region_, loop_}, parent_wire_{parent_, loop_};
   std::unique_ptr<LeasePool> pool_;
   std::unique_ptr<LeaseStore> leases_;
   std::unique_ptr<RegionStore> store_;

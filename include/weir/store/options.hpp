@@ -28,9 +28,10 @@ struct LeaseOptions {
   std::chrono::milliseconds max_age{
       1000};                               // no permit is used later than this after it was taken; 50 .. 1000
   std::int64_t outstanding_permille = 50;  // of a sliding_window, at most so much per lease
-  std::size_t max_keys = 32768;            // keys whose rate, leases and denials are known
-  std::int64_t requests = 40;              // that one lease should serve
-  std::chrono::milliseconds ahead{10};     // the next lease is fetched when this one lasts no longer
+  std::int64_t debt_permille = 0;       // of a limit, for the whole fleet: lease_rules.hpp, credit(); 0 .. 50
+  std::size_t max_keys = 32768;         // keys whose rate, leases and denials are known
+  std::int64_t requests = 40;           // that one lease should serve
+  std::chrono::milliseconds ahead{10};  // the next lease is fetched when this one lasts no longer
 };
 
 struct StoreAddress {
