@@ -7,8 +7,7 @@
 
 local call, pcall, unpack, args = redis.call, redis.pcall, unpack, ARGV
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
-local format, match, gmatch, sub, rep, gsub =
-  string.format, string.match, string.gmatch, string.sub, string.rep, string.gsub
+local format, match, find = string.format, string.match, string.find
 
 local NEVER = -1
 
@@ -50,7 +49,9 @@ end
 
 local op, detail, last = args[1], args[2], #args
 local decides, relaxed = op == 'decide', detail == 'relaxed'
-local counters, made, texts, text_counters = {}, {}, {}, {}
+-- Tables that begin with room: growing one by one costs more than judging.
+local counters, texts, text_counters = {nil, nil, nil, nil}, {nil, nil, nil, nil}, {nil, nil, nil, nil}
+local made, known = {}, 0
 local at = 2  -- the last argument that was read
 
 for i = 1, #KEYS do
@@ -58,22 +59,23 @@ for i = 1, #KEYS do
   local rules = made[algorithm] or make(algorithm)
   if not rules then return redis.error_reply('ERR weir: no such algorithm') end
   made[algorithm] = rules
-  -- Nine named fields make room for sixteen, which is as many as a text has: growing costs more than judging.
+  -- Nine named fields make room for sixteen, which is as many as a text has.
   local c = {
     key = KEYS[i], rules = rules, limit = args[at + 2] + 0, window = args[at + 3] + 0, terms = args[at + 4],
     raw = '', changed = false, burst = 0, level = 0,
   }
   counters[i] = c
   if rules.text then
-    texts[#texts + 1] = KEYS[i]
-    text_counters[#texts] = c
+    known = known + 1
+    texts[known], text_counters[known] = KEYS[i], c
   end
   at = at + 4
 end
 
-if texts[1] then
-  local raw = call('MGET', unpack(texts))
-  for i, c in ipairs(text_counters) do
+if known > 0 then
+  local raw = call('MGET', unpack(texts, 1, known))
+  for i = 1, known do
+    local c = text_counters[i]
     c.raw = raw[i] or ''
     c.rules.roll(c)
   end
@@ -81,19 +83,17 @@ end
 
 -- The next layer of a request: the place of its counter (negative: as shadow), the cost, and what else it says.
 local function layer()
-  local place, cost, more = args[at + 1] + 0, tonumber(args[at + 2]), ''
-  if not cost then
-    cost, more = match(args[at + 2], '^(-?%d+):(.*)$')
-    cost = tonumber(cost)
-  end
+  local place, cost, more = args[at + 1] + 0, args[at + 2], ''
   at = at + 2
-  return place, cost, more
+  if cost == '1' then return place, 1, more end
+  if find(cost, ':', 1, true) then cost, more = match(cost, '^(-?%d+):(.*)$') end
+  return place, tonumber(cost), more
 end
 
 -- What earlier leases used and what they leave unused is known before anything is judged.
 local function report(c, more)
   local n = {}
-  for number in gmatch(more, '%d+') do n[#n + 1] = tonumber(number) end
+  for number in string.gmatch(more, '%d+') do n[#n + 1] = tonumber(number) end
   c.life = n[4]
   for k = 5, 11, 2 do
     local count, moment = n[k], n[k + 1]
@@ -116,8 +116,10 @@ local function lend(c, asked)
   return extra, c.rules.within(c, 1) and 0 or c.rules.retry(c, 1)
 end
 
-local reply, said = {now}, 1
-local of, costs, shadows, fits, waits, leases = {}, {}, {}, {}, {}, {}
+local reply, said = {now, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+-- Of each layer of a request.
+local of, costs, fits = {nil, nil, nil, nil}, {nil, nil, nil, nil}, {nil, nil, nil, nil}
+local waits, shadows, leases = {nil, nil, nil, nil}, {nil, nil, nil, nil}, {nil, nil, nil, nil}
 
 -- Judges the `layers` layers of the next request: whether it passes, and the error if a key is of another type.
 local function judge(layers)
@@ -203,7 +205,8 @@ while at < last do
 end
 
 if op ~= 'peek' then
-  for _, c in ipairs(text_counters) do
+  for i = 1, known do
+    local c = text_counters[i]
     if c.changed then c.rules.write(c) end
   end
 end

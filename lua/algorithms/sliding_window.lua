@@ -4,6 +4,8 @@
 -- `have` is their sum, so that a hit that passes reads no cell but the newest; only a refusal walks them.
 -- terms: N.
 
+local sub, rep, gsub = string.sub, string.rep, string.gsub
+
 local function cell(c, k)
   return tonumber(sub(c.cells, k * c.width + 1, (k + 1) * c.width))
 end
