@@ -55,6 +55,9 @@ bool FieldFilter::ends_here(const Field& field) const noexcept {
 }
 
 bool FieldFilter::nominations_exceed_limit(const Fields& fields) noexcept {
+  std::size_t octets = 0;
+  fields.each("connection", [&octets](const Field& field) { octets += field.value.size() + 1; });
+  if (octets <= 2 * kMaxNominations) return false;  // an option takes an octet, and a comma
   std::size_t count = 0;
   each_nomination(fields, [&count](std::string_view) { ++count; });
   return count > kMaxNominations;

@@ -22,20 +22,20 @@ std::optional<std::uint64_t> parse_content_length(std::string_view value) noexce
 
 std::optional<Framing> judge_framing(const Fields& fields, int version_minor,
                                      Duplicates duplicates) noexcept {
-  if (!fields.may_have("content-length") && !fields.may_have("transfer-encoding")) return Framing{};
   std::optional<std::uint64_t> length;
   int codings = 0;
-  for (const Field& field : fields) {
-    if (field.is("content-length")) {
-      const auto parsed = parse_content_length(field.value);
-      if (!parsed) return std::nullopt;
-      if (length && (duplicates == Duplicates::refuse || *length != *parsed)) return std::nullopt;
-      length = parsed;
-    } else if (field.is("transfer-encoding")) {
-      if (!iequals(field.value, "chunked")) return std::nullopt;
-      ++codings;
-    }
-  }
+  bool good = true;
+  fields.each("content-length", [&](const Field& field) {
+    const auto parsed = parse_content_length(field.value);
+    const bool again = length && (duplicates == Duplicates::refuse || length != parsed);
+    good = good && parsed && !again;
+    length = parsed;
+  });
+  fields.each("transfer-encoding", [&](const Field& field) {
+    good = good && iequals(field.value, "chunked");
+    ++codings;
+  });
+  if (!good) return std::nullopt;
   if (codings == 0) return length ? Framing{BodyKind::length, *length} : Framing{};
   if (codings > 1 || length || version_minor == 0) return std::nullopt;
   return Framing{BodyKind::chunked, 0};

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/head_lines.hpp"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include <bit>
 
+#include "base/octet_block.hpp"
 #include "http/characters.hpp"
 #include "weir/base/octets.hpp"
 
@@ -17,39 +14,13 @@ constexpr bool is_control(char c) noexcept {
   return static_cast<std::uint8_t>(c) < 0x20 || c == 0x7f;
 }
 
-#ifdef __SSE2__
-// Sixteen octets at a time, which is nearly every name and value; a bit of these marks stands for an octet.
-constexpr std::ptrdiff_t kBlock = 16;
-constexpr unsigned kAllMarks = 0xffff;
-
-__m128i block(const char* at) noexcept {
-  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-}
-
-unsigned marks_of(__m128i octets) noexcept {
-  return static_cast<unsigned>(_mm_movemask_epi8(octets));
-}
-
-unsigned controls(__m128i octets) noexcept {
-  const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(octets, _mm_set1_epi8(0x1f)), octets);
-  return marks_of(_mm_or_si128(low, _mm_cmpeq_epi8(octets, _mm_set1_epi8(0x7f))));
-}
-
-unsigned letters_and_hyphens(__m128i octets) noexcept {
-  const __m128i small = _mm_or_si128(octets, _mm_set1_epi8(0x20));
-  const __m128i letters = _mm_and_si128(_mm_cmpgt_epi8(small, _mm_set1_epi8('a' - 1)),
-                                        _mm_cmplt_epi8(small, _mm_set1_epi8('z' + 1)));
-  return marks_of(_mm_or_si128(letters, _mm_cmpeq_epi8(octets, _mm_set1_epi8('-'))));
-}
-#endif
-
 // Where the first octet is, from `at` on, that no token has; `end` if there is none.
 const char* find_token_end(const char* at, const char* end) noexcept {
-#ifdef __SSE2__
-  while (end - at >= kBlock) {
-    const unsigned others = letters_and_hyphens(block(at)) ^ kAllMarks;
+#ifdef __SSE2__  // nearly every name is letters and hyphens
+  while (static_cast<std::size_t>(end - at) >= OctetBlock::kSize) {
+    const OctetMarks others = OctetBlock(at).letters_and_hyphens() ^ OctetBlock::kAll;
     if (others == 0) {
-      at += kBlock;
+      at += OctetBlock::kSize;
       continue;
     }
     at += std::countr_zero(others);
@@ -64,8 +35,8 @@ const char* find_token_end(const char* at, const char* end) noexcept {
 // Where the first control character is from `at` on; `end` if there is none.
 const char* find_control(const char* at, const char* end) noexcept {
 #ifdef __SSE2__
-  for (; end - at >= kBlock; at += kBlock) {
-    const unsigned found = controls(block(at));
+  for (; static_cast<std::size_t>(end - at) >= OctetBlock::kSize; at += OctetBlock::kSize) {
+    const OctetMarks found = OctetBlock(at).controls();
     if (found != 0) return at + std::countr_zero(found);
   }
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/response_writer.hpp"
 
+#include <algorithm>
 #include <boost/beast/http/status.hpp>
+#include <utility>
 
 #include "http/chunk_encoder.hpp"
 #include "weir/base/append.hpp"
@@ -49,12 +51,19 @@ ResponseWriter::Persistence ResponseWriter::start(int status, std::string_view r
 
 void ResponseWriter::append(std::string_view bytes) {
   if (!has_body_ || bytes.empty()) return;  // an empty chunk would end the body
+  buffer_ += std::exchange(lent_, {});
   body_bytes_ += bytes.size();
   if (chunked_) {
     append_chunk(buffer_, bytes);
   } else {
     buffer_ += bytes;
   }
+}
+
+void ResponseWriter::lend(std::string_view bytes) {
+  if (!has_body_ || chunked_) return append(bytes);
+  body_bytes_ += bytes.size();
+  buffer_ += std::exchange(lent_, bytes);
 }
 
 void ResponseWriter::finish(std::string_view trailers) {
@@ -70,15 +79,19 @@ void ResponseWriter::switch_protocols(std::string_view field_lines) {
   finished_ = true;
 }
 
-void ResponseWriter::sent(std::size_t bytes) noexcept {
-  sent_ += bytes;
-  if (sent_ < buffer_.size()) return;
-  buffer_.clear();
-  sent_ = 0;
+void ResponseWriter::sent(std::size_t bytes) {
+  const std::size_t own = std::min(bytes, buffer_.size() - sent_);
+  sent_ += own;
+  if (sent_ == buffer_.size()) {
+    buffer_.clear();
+    sent_ = 0;
+  }
+  buffer_ += std::exchange(lent_, {}).substr(bytes - own);
 }
 
 void ResponseWriter::release() noexcept {
   buffer_.clear();
+  lent_ = {};
   sent_ = 0;
   if (buffer_.capacity() > kKeptBytes) std::string().swap(buffer_);
 }

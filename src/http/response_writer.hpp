@@ -29,6 +29,9 @@ class ResponseWriter {
                     Persistence wanted);
   // Body bytes. Ignored where the response has no body; empty ones change nothing.
   void append(std::string_view bytes);
+  // The same without a copy, of bytes that stay as they are until sent(): what was not sent by then is
+  // copied.
+  void lend(std::string_view bytes);
   // `trailers`: complete lines, sent where the client gets chunks.
   void finish(std::string_view trailers = {});
   // A complete interim head, as it is.
@@ -37,9 +40,12 @@ class ResponseWriter {
   // The head of a 101: the response is finished with it.
   void switch_protocols(std::string_view field_lines);
 
-  // What is to be sent, and how much of it was.
+  // What is to be sent, what is lent behind it, and how much of both was sent.
   std::string_view pending() const noexcept { return std::string_view(buffer_).substr(sent_); }
-  void sent(std::size_t bytes) noexcept;
+  std::string_view lent() const noexcept { return lent_; }
+  bool all_sent() const noexcept { return sent_ == buffer_.size() && lent_.empty(); }
+  void sent(std::size_t bytes);
+  void drop_lent() noexcept { lent_ = {}; }
   void release() noexcept;  // drops what is pending, and a buffer that grew large
 
   int status() const noexcept { return status_; }
@@ -50,6 +56,7 @@ class ResponseWriter {
   Client client_;
   std::string buffer_;
   std::size_t sent_ = 0;
+  std::string_view lent_;
   std::uint64_t body_bytes_ = 0;
   int status_ = 0;
   bool chunked_ = false;

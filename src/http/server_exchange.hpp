@@ -84,6 +84,7 @@ class ServerExchange final : public Exchange {
   void start_response(int status, std::string_view reason, std::string_view field_lines,
                       Framing body) override;
   void append_body(std::string_view bytes) override { writer_.append(bytes); }
+  void lend_body(std::string_view bytes) override;
   void finish_body(std::string_view trailers) override { writer_.finish(trailers); }
   using Exchange::finish_body;
   std::string_view request_trailers() const noexcept override { return trailers_; }
@@ -104,6 +105,7 @@ class ServerExchange final : public Exchange {
   static constexpr std::uint64_t kDrainedBytes =
       64 * 1024;  // a rest that short is read to keep the connection
   static constexpr std::size_t kKeptBytes = 128 * 1024;
+  static constexpr std::size_t kLentBytes = 4 * 1024;  // shorter pieces are copied: their send is put off
   enum class Reading : std::uint8_t { bytes, would_block, ended };
 
   Result<std::string_view> try_body();
@@ -119,6 +121,7 @@ class ServerExchange final : public Exchange {
   void build_reply(int status, const LocalReply& reply, ResponseWriter::Persistence wanted);
   boost::asio::awaitable<void> drain_rest();
   boost::asio::awaitable<void> linger();
+  Result<std::size_t> write_now() noexcept;
   net::Wake judge_wait(net::Wake wake, std::int64_t idle_since_ms) noexcept;
   void end_tunnel(const Tunnel& tunnel, Tunnel::End end) noexcept;
   void on_client_event();

@@ -5,6 +5,7 @@
 #include "http/date.hpp"
 #include "http/local_reply.hpp"
 #include "http/server_exchange.hpp"
+#include "weir/base/append.hpp"
 
 namespace weir::http {
 
@@ -24,13 +25,12 @@ Persistence ServerExchange::persistence_now() const noexcept {
 
 void ServerExchange::build_reply(int status, const LocalReply& reply, Persistence wanted) {
   reply_fields_.clear();
-  reply_fields_ += date_line(loop_.wall_ms());
-  if (!reply.body.empty()) {
-    reply_fields_ += "Content-Type: ";
-    reply_fields_ += reply.content_type;
-    reply_fields_ += "\r\n";
+  const std::string_view date = date_line(loop_.wall_ms());
+  if (reply.body.empty()) {
+    append(reply_fields_, date, reply.field_lines);
+  } else {
+    append(reply_fields_, date, "Content-Type: ", reply.content_type, "\r\n", reply.field_lines);
   }
-  reply_fields_ += reply.field_lines;
   const Framing framing{BodyKind::length, reply.body.size()};
   persistence_ = writer_.start(status, reason_phrase(status), reply_fields_, framing, wanted);
   writer_.append(reply.body);
@@ -73,18 +73,29 @@ void ServerExchange::start_response(int status, std::string_view reason, std::st
       writer_.start(status, reason, field_lines, body, keep ? Persistence::keep_alive : Persistence::close);
 }
 
-Result<bool> ServerExchange::flush_now() {
-  if (writer_.pending().empty()) return true;
+// TLS copies in any case, and makes records of what it gets at once.
+void ServerExchange::lend_body(std::string_view bytes) {
+  if (bytes.size() < kLentBytes || secure()) return writer_.append(bytes);
+  writer_.lend(bytes);
+}
+
+Result<std::size_t> ServerExchange::write_now() noexcept {
   net::Stream& stream = *downstream_.stream;
+  if (!writer_.lent().empty()) return stream.try_write_both(writer_.pending(), writer_.lent());
   const bool may_wait = writer_.finished() && persistence_ == Persistence::keep_alive;
-  const auto taken =
-      may_wait ? stream.try_write_soon(writer_.pending()) : stream.try_write(writer_.pending());
+  return may_wait ? stream.try_write_soon(writer_.pending()) : stream.try_write(writer_.pending());
+}
+
+Result<bool> ServerExchange::flush_now() {
+  if (writer_.all_sent()) return true;
+  const auto taken = write_now();
   if (!taken) {
+    writer_.drop_lent();
     lose_client();
     return Error::client_gone;
   }
   writer_.sent(*taken);
-  return writer_.pending().empty();
+  return writer_.all_sent();
 }
 
 awaitable<Result<void>> ServerExchange::flush() {
@@ -129,7 +140,7 @@ void ServerExchange::abort() noexcept {
 }
 
 bool ServerExchange::settled() const noexcept {
-  const bool answered = !aborted_ && !client_gone_ && writer_.finished() && writer_.pending().empty();
+  const bool answered = !aborted_ && !client_gone_ && writer_.finished() && writer_.all_sent();
   if (tunneled_) return answered;
   const bool read = body_.done() && !body_error_;
   // Closing over unread bytes needs care: see linger().

@@ -89,14 +89,12 @@ void append_request_id(std::string& out, std::string_view given, std::int64_t wa
   write_hex(digits.data(), high);
   write_hex(digits.data() + 16, low);
   std::array<char, 36> text;
-  std::size_t to = 0;
-  std::size_t from = 0;
-  for (const std::size_t group : {8, 4, 4, 4, 12}) {
-    std::copy_n(digits.data() + from, group, text.data() + to);
-    from += group;
-    to += group;
-    if (to < text.size()) text[to++] = '-';
-  }
+  text.fill('-');
+  std::memcpy(text.data(), digits.data(), 8);
+  std::memcpy(text.data() + 9, digits.data() + 8, 4);
+  std::memcpy(text.data() + 14, digits.data() + 12, 4);
+  std::memcpy(text.data() + 19, digits.data() + 16, 4);
+  std::memcpy(text.data() + 24, digits.data() + 20, 12);
   out += std::string_view(text.data(), text.size());
 }
 

@@ -3,9 +3,11 @@
 
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace weir::net {
@@ -22,8 +24,14 @@ ssize_t receive(int descriptor, std::span<char> into, int flags) noexcept {
   return ::syscall(SYS_recvfrom, descriptor, into.data(), into.size(), flags, nullptr, nullptr);
 }
 
-ssize_t send(int descriptor, std::string_view bytes, int flags) noexcept {
-  return ::syscall(SYS_sendto, descriptor, bytes.data(), bytes.size(), flags, nullptr, 0);
+ssize_t send(int descriptor, std::string_view bytes, std::string_view more, int flags) noexcept {
+  if (more.empty()) return ::syscall(SYS_sendto, descriptor, bytes.data(), bytes.size(), flags, nullptr, 0);
+  std::array<iovec, 2> pieces{iovec{const_cast<char*>(bytes.data()), bytes.size()},
+                              iovec{const_cast<char*>(more.data()), more.size()}};
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = pieces.size();
+  return ::syscall(SYS_sendmsg, descriptor, &message, flags);
 }
 
 boost::asio::awaitable<Wake> at_once(Wake wake) {
@@ -68,6 +76,11 @@ Result<std::size_t> Stream::try_write(std::string_view bytes) noexcept {
   return may_write() ? send_now(bytes) : Result<std::size_t>(std::size_t{0});
 }
 
+Result<std::size_t> Stream::try_write_both(std::string_view first, std::string_view second) noexcept {
+  if (put_off_) loop_.poller().send_early(*this);
+  return may_write() ? send_now(first, second) : Result<std::size_t>(std::size_t{0});
+}
+
 Result<std::size_t> Stream::try_write_soon(std::string_view bytes) noexcept {
   const bool short_enough = bytes.size() <= kPutOffBytes && may_write() && !put_off_;
   if (!short_enough || !loop_.poller().put_off(*this, bytes)) return Stream::try_write(bytes);
@@ -93,17 +106,17 @@ void Stream::send_unsent() noexcept {
   if (unsent_.empty()) std::string().swap(unsent_);
 }
 
-Result<std::size_t> Stream::send_now(std::string_view bytes) noexcept {
+Result<std::size_t> Stream::send_now(std::string_view bytes, std::string_view more) noexcept {
   ssize_t taken = 0;
   do {
-    taken = send(descriptor_, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    taken = send(descriptor_, bytes, more, MSG_DONTWAIT | MSG_NOSIGNAL);
   } while (taken < 0 && errno == EINTR);
   if (taken < 0) {
     const error_code failed = last_error();
     if (!would_block(failed)) return failed;
     taken = 0;
   }
-  if (static_cast<std::size_t>(taken) < bytes.size()) writable_ = false;
+  if (static_cast<std::size_t>(taken) < bytes.size() + more.size()) writable_ = false;
   return static_cast<std::size_t>(taken);
 }
 

@@ -39,6 +39,8 @@ class Stream : public Pollable {
   virtual Result<std::size_t> try_read(std::span<char> into) noexcept;
   // Bytes the kernel took; fewer than given: the rest would block. The rest is what has to come next.
   virtual Result<std::size_t> try_write(std::string_view bytes) noexcept;
+  // Two texts, one behind the other, in one system call; not for TLS.
+  Result<std::size_t> try_write_both(std::string_view first, std::string_view second) noexcept;
   // The same for a short message after which the peer is to speak: may be put off to the end of this turn of
   // the loop (Poller::put_off()), which counts as taken. If the kernel does not take all of it then, the rest
   // follows by itself, before anything else; only closing the stream loses it.
@@ -90,7 +92,7 @@ class Stream : public Pollable {
   static constexpr std::size_t kPutOffBytes = 4 * 1024;  // longer messages are sent at once
 
   bool send_put_off(std::string_view bytes) noexcept override;
-  Result<std::size_t> send_now(std::string_view bytes) noexcept;
+  Result<std::size_t> send_now(std::string_view bytes, std::string_view more = {}) noexcept;
   void send_unsent() noexcept;
 
   EventLoop& loop_;

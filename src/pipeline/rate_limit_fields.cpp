@@ -36,23 +36,30 @@ std::int64_t next_permit_seconds(const Charge& charge) {
   return -1;
 }
 
-void append_policy_item(std::string& out, const Charge& charge) {
+void append_policy_item(std::string& out, std::string_view before, const Charge& charge) {
   const auto& terms = charge.policy->terms;
-  append(out, "\"", charge.policy->layer, "\";q=", terms.limit);
+  const std::string_view layer = charge.policy->layer;
   if (terms.algorithm == AlgorithmKind::concurrency) {
-    out += ";qu=\"concurrent-requests\"";
+    append(out, before, "\"", layer, "\";q=", terms.limit, ";qu=\"concurrent-requests\"");
   } else if (terms.window_ms % 1000 == 0) {
-    append(out, ";w=", terms.window_ms / 1000);
+    append(out, before, "\"", layer, "\";q=", terms.limit, ";w=", terms.window_ms / 1000);
+  } else {
+    append(out, before, "\"", layer, "\";q=", terms.limit);
   }
 }
 
-void append_limit_item(std::string& out, const Charge& charge) {
+void append_limit_item(std::string& out, std::string_view before, const Charge& charge) {
   const std::int64_t remaining = charge.verdict.within_limit ? charge.verdict.remaining : 0;
-  append(out, "\"", charge.policy->layer, "\";r=", remaining);
-  if (const std::int64_t seconds = next_permit_seconds(charge); seconds >= 0) append(out, ";t=", seconds);
+  const std::string_view layer = charge.policy->layer;
+  if (const std::int64_t seconds = next_permit_seconds(charge); seconds >= 0) {
+    append(out, before, "\"", layer, "\";r=", remaining, ";t=", seconds);
+  } else {
+    append(out, before, "\"", layer, "\";r=", remaining);
+  }
 }
 
-using AppendItem = void (*)(std::string&, const Charge&);
+// `before` stands in front of the item.
+using AppendItem = void (*)(std::string&, std::string_view before, const Charge&);
 
 void append_list(std::string& out, std::string_view name, const ChargeSet& set, const Decision& decision,
                  AppendItem append_item) {
@@ -60,9 +67,8 @@ void append_list(std::string& out, std::string_view name, const ChargeSet& set, 
   for (std::size_t n = 0; n < set.size; ++n) {
     const bool shown = (decision.hits >> n & 1U) != 0 || n == decision.tightest;
     if (!shown || !has_numbers(set.charge[n])) continue;
-    out += first ? name : std::string_view(", ");
+    append_item(out, first ? name : std::string_view(", "), set.charge[n]);
     first = false;
-    append_item(out, set.charge[n]);
   }
   if (!first) out += "\r\n";
 }

@@ -52,11 +52,6 @@ void append_layers(std::string& out, const ChargeSet& set, const Decision& decis
   out += ']';
 }
 
-// Type and title are texts of ours: nothing in them needs an escape.
-void append_begin(std::string& out, std::string_view type, std::string_view title, int status) {
-  append(out, "{\"type\":\"", type, "\",\"title\":\"", title, "\",\"status\":", status);
-}
-
 void append_instance(std::string& out, std::string_view request_id) {
   if (request_id.empty()) return;
   out += ",\"instance\":\"/requests/";
@@ -119,24 +114,25 @@ std::string_view append_refusal_body(std::string& out, const ChargeSet& set, con
     append_template(out, set, decision, options, request_id);
     return options.body_content_type;
   }
+  // Texts of ours: nothing in them needs an escape.
   const Wording words = wording(decision.outcome);
-  append_begin(out, words.type, words.title, refusal_status(decision, options));
-  append(out, ",\"detail\":\"", words.detail, "\"");
+  append(out, "{\"type\":\"", words.type, "\",\"title\":\"", words.title,
+         "\",\"status\":", refusal_status(decision, options), ",\"detail\":\"", words.detail, "\"");
   append_instance(out, request_id);
   out += ",\"violated-policies\":";
   append_layers(out, set, decision);
   if (const std::int64_t seconds = retry_after_seconds(decision);
       seconds > 0 && decision.outcome != Outcome::blocked) {
-    append(out, ",\"retry-after\":", seconds);
+    append(out, ",\"retry-after\":", seconds, "}\n");
+  } else {
+    out += "}\n";
   }
-  out += "}\n";
   return kProblemJson;
 }
 
 void append_problem(std::string& out, int status, std::string_view title, std::string_view detail,
                     std::string_view request_id) {
-  append_begin(out, "about:blank", title, status);
-  out += ",\"detail\":";
+  append(out, "{\"type\":\"about:blank\",\"title\":\"", title, "\",\"status\":", status, ",\"detail\":");
   append_json_string(out, detail);
   append_instance(out, request_id);
   out += "}\n";

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cstring>
 #include <ctime>
 #include <utility>
 
+#include "base/octet_block.hpp"
 #include "weir/base/append.hpp"
 #include "weir/base/octets.hpp"
 
@@ -77,6 +79,12 @@ constexpr std::uint64_t unusual_octets(std::uint64_t word) {
 // How many octets from the start on stand for themselves.
 std::size_t plain_size(std::string_view text) {
   std::size_t n = 0;
+#ifdef __SSE2__
+  for (; n + OctetBlock::kSize <= text.size(); n += OctetBlock::kSize) {
+    const OctetMarks marks = OctetBlock(text.data() + n).escaped_in_json();
+    if (marks != 0) return n + static_cast<std::size_t>(std::countr_zero(marks));
+  }
+#endif
   for (; n + 8 <= text.size(); n += 8) {
     const std::uint64_t marks = unusual_octets(eight_octets(text.data() + n));
     if (marks != 0) return n + first_marked(marks);
@@ -151,14 +159,9 @@ void append_time(std::string& out, std::int64_t wall_ms) {
 }
 
 // A line of the access log fits into the room that its first name makes.
-char* JsonLine::begin(const Name& name, std::size_t most) {
+void JsonLine::make_room(std::size_t wanted) {
   constexpr std::size_t kRoom = 1024;
-  const std::size_t wanted = used_ + Name::kBytes + most;
-  if (out_.size() < wanted) out_.resize(wanted + kRoom);
-  char* const to = out_.data() + used_;
-  char* const end = name.write(to);
-  *to = std::exchange(next_, ',');
-  return end;
+  out_.resize(wanted + kRoom);
 }
 
 std::string& JsonLine::whole() noexcept {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/telemetry/records.hpp"
 
@@ -76,7 +77,15 @@ class JsonLine {
 
  private:
   // The name, and room for `most` bytes behind it: where they begin. written() says where they end.
-  char* begin(const Name& name, std::size_t most);
+  char* begin(const Name& name, std::size_t most) {
+    const std::size_t wanted = used_ + Name::kBytes + most;
+    if (out_.size() < wanted) make_room(wanted);
+    char* const to = out_.data() + used_;
+    char* const end = name.write(to);
+    *to = std::exchange(next_, ',');
+    return end;
+  }
+  void make_room(std::size_t wanted);
   void written(const char* end) noexcept { used_ = static_cast<std::size_t>(end - out_.data()); }
   // Without the room, for what is appended the long way; whole_again() afterwards.
   std::string& whole() noexcept;

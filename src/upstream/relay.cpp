@@ -227,7 +227,7 @@ void Relay::start_response() {
 void Relay::take_body(char* data, std::size_t size) {
   const http::BodyReader::Piece piece = body_.feed(data, size);
   if (body_.broken()) return fail(ForwardError::bad_response);
-  exchange_->append_body(piece.bytes);
+  exchange_->lend_body(piece.bytes);
   if (!body_.done()) return;
   stray_bytes_ = piece.consumed < size;
   response_done_ = true;

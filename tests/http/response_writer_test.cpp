@@ -60,6 +60,38 @@ TEST(ResponseWriter, CountsTheBodyAndWhatWasSent) {
   EXPECT_TRUE(writer.pending().empty());
 }
 
+TEST(ResponseWriter, KeepsOfLentBytesWhatWasNotSent) {
+  ResponseWriter writer;
+  writer.begin({});
+  writer.start(200, "OK", "", {BodyKind::length, 10}, Persistence::keep_alive);
+  std::string bytes = "hello";
+  writer.lend(bytes);
+  EXPECT_EQ(writer.lent(), "hello");
+  writer.sent(writer.pending().size() + 2);
+  bytes = "-----";  // they are the lender's again
+  EXPECT_EQ(writer.pending(), "llo");
+  writer.lend("wor");
+  writer.lend("ld");
+  EXPECT_EQ(writer.pending(), "llowor");
+  EXPECT_EQ(writer.lent(), "ld");
+  EXPECT_FALSE(writer.all_sent());
+  writer.sent(1);
+  EXPECT_EQ(writer.pending(), "loworld");
+  writer.finish();
+  writer.sent(7);
+  EXPECT_TRUE(writer.all_sent());
+  EXPECT_EQ(writer.body_bytes(), 10u);
+}
+
+TEST(ResponseWriter, CopiesLentBytesOfChunks) {
+  ResponseWriter writer;
+  writer.begin({});
+  writer.start(200, "OK", "", {BodyKind::chunked, 0}, Persistence::keep_alive);
+  writer.lend("hello");
+  EXPECT_TRUE(writer.lent().empty());
+  EXPECT_TRUE(writer.pending().ends_with("5\r\nhello\r\n"));
+}
+
 TEST(DateLine, IsTheRfcExample) {
   EXPECT_EQ(date_line(784111777000), "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
   EXPECT_EQ(date_line(784111777999), "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");

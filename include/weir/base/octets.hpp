@@ -75,4 +75,17 @@ constexpr std::uint64_t lower_octets(std::uint64_t word) noexcept {
   return word | ((from_a & ~beyond_z & ~word & kEachOctet * 0x80) >> 2);
 }
 
+// lower_octets(a) == lower_octets(b): they differ in nothing, or in 0x20 where that is an ASCII letter's
+// case.
+constexpr bool same_but_for_case(std::uint64_t a, std::uint64_t b) noexcept {
+  const std::uint64_t difference = a ^ b;
+  if ((difference & ~(kEachOctet * 0x20)) != 0) return false;
+  const std::uint64_t small = a | kEachOctet * 0x20;
+  const std::uint64_t low = small & kEachOctet * 0x7f;
+  const std::uint64_t from_a = low + kEachOctet * (0x80 - 'a');
+  const std::uint64_t beyond_z = low + kEachOctet * (0x7f - 'z');
+  const std::uint64_t letters = (from_a & ~beyond_z & ~small & kEachOctet * 0x80) >> 2;
+  return (difference & ~letters) == 0;
+}
+
 }  // namespace weir

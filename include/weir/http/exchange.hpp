@@ -80,6 +80,9 @@ class Exchange {
                               Framing body) = 0;
   // Buffers body bytes (chunk-encoding them if the client gets chunks). Copies; never waits.
   virtual void append_body(std::string_view bytes) = 0;
+  // The same of bytes that stay as they are until the next call of this interface but finish_body(): what the
+  // client takes at once need not be copied.
+  virtual void lend_body(std::string_view bytes) { append_body(bytes); }
   // Marks the end of the body (last chunk). The next flush completes the response. `trailers` (complete
   // lines) go along where the client can get them, and are dropped elsewhere.
   virtual void finish_body(std::string_view trailers) = 0;

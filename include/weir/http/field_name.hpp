@@ -13,12 +13,12 @@ namespace weir::http {
 
 // Requires two texts of `size` octets each.
 constexpr bool folded_equal(const char* a, const char* b, std::size_t size) noexcept {
-  if (size < 8) return lower_octets(few_octets(a, size)) == lower_octets(few_octets(b, size));
+  if (size < 8) return same_but_for_case(few_octets(a, size), few_octets(b, size));
   // Eight octets at a time; a text's last ones overlap those before them.
   for (std::size_t n = 0; n + 8 < size; n += 8) {
-    if (lower_octets(eight_octets(a + n)) != lower_octets(eight_octets(b + n))) return false;
+    if (!same_but_for_case(eight_octets(a + n), eight_octets(b + n))) return false;
   }
-  return lower_octets(eight_octets(a + size - 8)) == lower_octets(eight_octets(b + size - 8));
+  return same_but_for_case(eight_octets(a + size - 8), eight_octets(b + size - 8));
 }
 
 // ASCII case-insensitive equality. (Beast 1.81's iequals reads past the end.)
@@ -26,18 +26,19 @@ constexpr bool iequals(std::string_view a, std::string_view b) noexcept {
   return a.size() == b.size() && folded_equal(a.data(), b.data(), a.size());
 }
 
-// Equal for texts that iequals() finds equal. Whoever sends a name can make it collide: compare the texts
-// too.
+// Equal for texts that iequals() finds equal, since the bit of a letter's case does not count. Whoever sends
+// a name can make it collide: compare the texts too.
 constexpr std::uint32_t folded_hash(std::string_view text) noexcept {
+  constexpr std::uint64_t kCase = kEachOctet * 0x20;
   constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
   std::uint64_t hash = text.size() * kMix;
   const char* at = text.data();
   std::size_t left = text.size();
   for (; left >= 8; left -= 8, at += 8) {
-    hash = (hash ^ lower_octets(eight_octets(at))) * kMix;
+    hash = (hash ^ (eight_octets(at) | kCase)) * kMix;
     hash ^= hash >> 32;
   }
-  if (left > 0) hash = (hash ^ lower_octets(few_octets(at, left))) * kMix;
+  if (left > 0) hash = (hash ^ (few_octets(at, left) | kCase)) * kMix;
   return static_cast<std::uint32_t>(hash >> 32);
 }
 

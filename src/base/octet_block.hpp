@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sixteen octets at once, where the compiler has SSE2 for it (every x86-64). Whoever searches a text has a
+// loop without it too, for other processors and for a text's last octets. Pure.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace weir {
+
+#ifdef __SSE2__
+// A set of the block's octets: bit n stands for octet n.
+using OctetMarks = std::uint32_t;
+
+class OctetBlock {
+ public:
+  static constexpr std::size_t kSize = 16;
+  static constexpr OctetMarks kAll = 0xffff;
+
+  explicit OctetBlock(const char* text) noexcept
+      : octets_(_mm_loadu_si128(reinterpret_cast<const __m128i*>(text))) {}
+
+  // Control characters of ASCII (RFC 5234 CTL).
+  OctetMarks controls() const noexcept {
+    const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(octets_, _mm_set1_epi8(0x1f)), octets_);
+    return marks(_mm_or_si128(low, equals(0x7f)));
+  }
+  // Octets that a JSON string cannot hold as they are, and all that are not ASCII.
+  OctetMarks escaped_in_json() const noexcept {
+    // As signed numbers, control characters and what is not ASCII are below 0x20.
+    const __m128i outside = _mm_or_si128(_mm_cmplt_epi8(octets_, _mm_set1_epi8(0x20)), equals(0x7f));
+    return marks(_mm_or_si128(outside, _mm_or_si128(equals('"'), equals('\\'))));
+  }
+  OctetMarks letters_and_hyphens() const noexcept {
+    const __m128i small = _mm_or_si128(octets_, _mm_set1_epi8(0x20));
+    const __m128i letters = _mm_and_si128(_mm_cmpgt_epi8(small, _mm_set1_epi8('a' - 1)),
+                                          _mm_cmplt_epi8(small, _mm_set1_epi8('z' + 1)));
+    return marks(_mm_or_si128(letters, equals('-')));
+  }
+
+ private:
+  static OctetMarks marks(__m128i octets) noexcept {
+    return static_cast<OctetMarks>(_mm_movemask_epi8(octets));
+  }
+  __m128i equals(char octet) const noexcept { return _mm_cmpeq_epi8(octets_, _mm_set1_epi8(octet)); }
+
+  __m128i octets_;
+};
+#endif
+
+}  // namespace weir
