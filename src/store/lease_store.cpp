@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <chrono>
 #include <utility>
 
 namespace weir::store {
@@ -19,8 +16,6 @@ using limit::kMaxLayers;
 using limit::Lease;
 
 namespace {
-
-constexpr std::chrono::milliseconds kSweepEvery(50);
 
 void add(std::atomic<std::uint64_t>& counter) {
   counter.fetch_add(1, std::memory_order_relaxed);
@@ -66,28 +61,6 @@ struct LeaseStore::Part {
   }
 };
 
-// A call without a request: fetches a lease, or gives one back.
-struct LeaseStore::Errand {
-  Hash128 id;
-  std::string key;
-  limit::Policy policy;
-  Lease lease;
-  ChargeSet set;
-
-  // As a shadow layer for 0 permits: never refused, and not refusing.
-  void fill(const limit::Request& request) {
-    policy.enforcement = Enforcement::shadow;
-    Charge& charge = set.charge[0];
-    charge.policy = &policy;
-    charge.key = key;
-    charge.request = request;
-    charge.request.cost = 0;
-    charge.enforcement = Enforcement::shadow;
-    charge.lease = &lease;
-    set.size = 1;
-  }
-};
-
 LeaseStore::LeaseStore(boost::asio::any_io_executor executor, LeasePool& pool, limit::CounterStore& below,
                        const Clock& clock)
     : executor_(std::move(executor)), pool_(pool), below_(below), clock_(clock), timer_(executor_) {}
@@ -113,10 +86,30 @@ boost::asio::awaitable<void> LeaseStore::decide(ChargeSet& set) {
     spare_.pop_back();
   }
   add(stats_.asked);
-  gather(set, *part);
-  if (!below_.decide_now(part->set)) co_await below_.decide(part->set);
-  conclude(set, *part);
+  bool again = true;
+  for (int turn = 0; turn < 2 && again; ++turn) {
+    gather(set, *part);
+    if (!below_.decide_now(part->set)) co_await below_.decide(part->set);
+    conclude(set, *part);
+    again = refused_by_own_leases(set) && !answer_here(set, LeasePool::Arrival::seen);
+  }
   spare_.push_back(std::move(part));
+}
+
+// While a request was asked for, another one's lease took the last permits: they are not gone, but here.
+bool LeaseStore::refused_by_own_leases(const ChargeSet& set) {
+  if (set.store_error) return false;
+  const std::int64_t now_ms = clock_.monotonic_ms();
+  bool refused = false;
+  for (const Charge& charge : set.charges()) {
+    if (!enforces(charge) || charge.verdict.within_limit) continue;
+    if (is_slot(charge) || charge.answered != Answered::store) return false;
+    const LeasePool::Look look =
+        pool_.look(pool_.id_of(charge.key), charge, now_ms, LeasePool::Arrival::seen);
+    if (look.answer != LeasePool::Answer::ready) return false;
+    refused = true;
+  }
+  return refused;
 }
 
 // Whatever needs no store: a refusal that is known, or permits that are all at hand.
@@ -281,83 +274,6 @@ void LeaseStore::pay(const Charge& answered, std::int64_t debt) {
   one.size = 1;
   one.store_now_ms = answered.request.now_ms;
   below_.settle(one, debt);
-}
-
-void LeaseStore::fetch(const Hash128& id, const Charge& charge, std::int64_t now_ms) {
-  auto errand = std::make_unique<Errand>();
-  if (!pool_.plan(id, charge, now_ms, errand->lease)) return;
-  add(stats_.fetches);
-  errand->id = id;
-  errand->key = charge.key;
-  errand->policy.terms = charge.policy->terms;
-  errand->fill(charge.request);
-  spawn(std::move(errand));
-}
-
-void LeaseStore::send_back(LeaseReturn give_back, const Hash128& id) {
-  add(stats_.returns);
-  auto errand = std::make_unique<Errand>();
-  errand->id = id;
-  errand->key = std::move(give_back.key);
-  errand->policy.terms = give_back.terms;
-  errand->lease = give_back.lease;
-  errand->fill(give_back.request);
-  spawn(std::move(errand));
-}
-
-void LeaseStore::spawn(std::unique_ptr<Errand> errand) {
-  errands_.fetch_add(1);
-  boost::asio::co_spawn(executor_, run(std::move(errand)), boost::asio::detached);
-}
-
-boost::asio::awaitable<void> LeaseStore::run(std::unique_ptr<Errand> errand) {
-  const std::int64_t sent_ms = clock_.monotonic_ms();
-  ChargeSet& set = errand->set;
-  if (!below_.decide_now(set)) co_await below_.decide(set);
-  if (set.store_error) set.charge[0].answered = Answered::local;
-  book(errand->id, set.charge[0], sent_ms);
-  errands_.fetch_sub(1);
-}
-
-void LeaseStore::watch(std::int64_t due_ms, const Hash128& id) {
-  watched_.push({due_ms, id});
-  arm();
-}
-
-void LeaseStore::arm() {
-  if (armed_ || closed_ || watched_.empty()) return;
-  armed_ = true;
-  timer_.expires_after(kSweepEvery);
-  timer_.async_wait([this](error_code failed) {
-    if (failed || closed_) return;
-    armed_ = false;
-    sweep();
-    arm();
-  });
-}
-
-void LeaseStore::sweep() {
-  const std::int64_t now_ms = clock_.monotonic_ms();
-  while (!watched_.empty() && watched_.top().due_ms <= now_ms) {
-    const Hash128 id = watched_.top().id;
-    watched_.pop();
-    LeasePool::Over over = pool_.over(id, now_ms);
-    if (over.give_back) send_back(std::move(*over.give_back), id);
-    if (over.look_again_ms > 0) watched_.push({std::max(over.look_again_ms, now_ms + 1), id});
-  }
-}
-
-void LeaseStore::drain() {
-  for (LeaseReturn& each : pool_.close()) {
-    const Hash128 id = pool_.id_of(each.key);
-    send_back(std::move(each), id);
-  }
-  drained_.store(true);
-}
-
-void LeaseStore::close() {
-  closed_ = true;
-  timer_.cancel();
 }
 
 boost::asio::awaitable<void> LeaseStore::peek(ChargeSet& set) {

@@ -5,14 +5,14 @@
 //
 // A chain is decided in this order:
 //   1. If an enforcing layer is known to be over its limit, the request is refused; nothing is charged, no
-//   one
-//      is asked, and the other layers are judged from what was heard last.
+//      one is asked, and the other layers are judged from what was heard last.
 //   2. If permits of all layers are at hand, they are taken. When they run low, the next lease is fetched in
 //      the background, so that no request waits for it.
 //   3. Else the layers that have none go to the store below, in one step, and leases for the hot ones among
 //      them with them; if it refuses, what was taken here is put back. One lease call per key is under way at
-//      a time; requests that find none at hand meanwhile are charged exactly. With `lease.debt` a few of them
-//      pass at once, and are charged as soon as that call has ended, to whatever window it is then.
+//      a time; requests that find none at hand meanwhile are charged exactly, and if they are refused because
+//      that lease took the last permits, they get those. With `lease.debt` a few of them pass at once, and
+//      are charged as soon as that call has ended, to whatever window it is then.
 //
 // `accounting: relaxed` goes straight to the store below. A denial is believed for at most a second and no
 // longer than its retry_after. Unused permits are given back when their lease is over and the key is quiet,
@@ -88,6 +88,7 @@ class LeaseStore final : public limit::CounterStore {
   };
 
   bool answer_here(limit::ChargeSet& set, LeasePool::Arrival arrival);
+  bool refused_by_own_leases(const limit::ChargeSet& set);
   void refuse(limit::ChargeSet& set, const Looks& looks);
   bool take_all(limit::ChargeSet& set, const Looks& looks, std::int64_t now_ms);
   void gather(limit::ChargeSet& set, Part& part);

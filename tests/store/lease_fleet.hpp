@@ -91,6 +91,17 @@ class LeaseFleet {
     poll();
     return limit::conclude(set).allowed();
   }
+  // All asked before any is answered; how many were allowed.
+  std::int64_t at_once(std::size_t gateway, const std::vector<std::unique_ptr<limit::ChargeSet>>& sets) {
+    LeaseStore& store = gateways_[gateway]->leases;
+    slow_down(gateway);
+    for (const auto& set : sets) {
+      if (!store.decide_now(*set)) boost::asio::co_spawn(loop_, store.decide(*set), boost::asio::detached);
+    }
+    poll();
+    hurry(gateway);
+    return std::ranges::count_if(sets, [](const auto& set) { return limit::conclude(*set).allowed(); });
+  }
   void advance(std::int64_t ms) {
     clock_.advance(ms);
     for (const auto& gateway : gateways_) gateway->leases.sweep();

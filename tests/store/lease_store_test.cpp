@@ -157,6 +157,21 @@ TEST(LeaseStore, WhoIsOverCostsTheOthersNothing) {
   EXPECT_LE(fleet.used("caller"), allowed);
 }
 
+// A burst that is asked for one by one while a lease takes what is left: the lease is for them.
+TEST(LeaseStore, NobodyIsRefusedByALeaseOfItsOwnProcess) {
+  LeaseFleet fleet(1);
+  const Policy policy = policy_of(AlgorithmKind::fixed_window, 240, 600'000);
+  Tally tally = drive(fleet, 1, policy, "k", 1'000, 150, 12);
+  const std::int64_t left = 240 - tally.allowed;
+  ASSERT_GT(left, 20);
+  std::vector<std::unique_ptr<limit::ChargeSet>> sets;
+  for (std::int64_t n = 0; n < left + 10; ++n) {
+    add_layer(*sets.emplace_back(std::make_unique<limit::ChargeSet>()), policy, "k");
+  }
+  const auto passed = fleet.at_once(0, sets);
+  EXPECT_EQ(passed, left);
+}
+
 TEST(LeaseStore, AKilledGatewayTakesNoMoreThanItsLeaseAlong) {
   const Policy policy = policy_of(AlgorithmKind::fixed_window, 4'000, 10'000);
   LeaseFleet fleet(3);
