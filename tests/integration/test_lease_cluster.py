@@ -70,8 +70,10 @@ class HotKeyOfACluster(GatewayCase):
         alone = self.alone(weirs)
         passed = len(allowed(answers))
         meanwhile = sum(answer.answered < self.exact_from for answer in allowed(answers))
-        # What was counted alone was handed in; of a primary that dies a lease may be lost on its way to the replica.
-        self.assertLessEqual(passed, self.LIMIT if alone == 0 else max(self.LIMIT, meanwhile) + 100)
+        # What was counted alone is handed in within a second of the probe; of a primary that dies a lease may be lost on
+        # its way to the replica.
+        late = self.PER_SECOND + 100
+        self.assertLessEqual(passed, self.LIMIT if alone == 0 else max(self.LIMIT, meanwhile) + late)
         if not kept_up(answers[:len(answers) // 6]):  # those before the step
             self.skipTest("the machine does not keep up with the load")
         lapsed = total("weir_lease_permits_lapsed_total")

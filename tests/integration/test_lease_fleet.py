@@ -129,12 +129,13 @@ class HotKeys(FleetCase):
         self.assertLessEqual(most_in_a_window(run.answers["sliding_window"], self.WINDOW), self.LIMIT)
 
     def test_rolling_windows(self):
-        run = self.when_calm(("sliding_window", "sliding_counter"), self.WINDOW + 1, self.check_rolling_windows)
+        run = self.when_calm(("sliding_window", "sliding_counter"), 4 * self.WINDOW + 1, self.check_rolling_windows)
         # A lease of a sliding_window ends with its cell, of which a process sees 16 requests here.
         self.assertLessEqual(run.calls, 0.09)
         # What is used in a cell is counted until that cell has left: for up to a cell more than the window.
         self.assertGreaterEqual(self.passed_of_what_came_back(run.answers["sliding_window"]), 0.95 * 10 / 11)
-        self.assertGreaterEqual(self.passed_of_what_came_back(run.answers["sliding_counter"]), 0.93)
+        # Its permits come back one by one; what nobody collects before the window ends is lost: 1 to 7 % here.
+        self.assertGreaterEqual(self.passed_of_what_came_back(run.answers["sliding_counter"]), 0.9)
 
     def test_a_leaky_bucket_and_slots_are_never_lent(self):
         redis = self.redis()
