@@ -98,10 +98,11 @@ void LeasePool::refresh(Entry& entry, std::int64_t now_ms) {
 // new).
 bool LeasePool::has_credit(const Entry& entry, std::int64_t cost, std::int64_t now_ms) const {
   if (options_.debt_permille == 0 || !entry.calling(now_ms) || entry.heard_ms == 0) return false;
-  const bool renewed =
-      entry.terms.algorithm == limit::AlgorithmKind::fixed_window && now_ms >= entry.tag_ends_ms;
+  if (now_ms < entry.denied_until_ms) return false;
+  const bool renewed = entry.terms.algorithm == limit::AlgorithmKind::fixed_window && entry.tag_ends_ms > 0 &&
+                       now_ms >= entry.tag_ends_ms;
   const bool plenty = entry.remaining > limit::capacity_of(entry.terms) / 10;
-  if (!(renewed || (plenty && now_ms >= entry.denied_until_ms))) return false;
+  if (!renewed && !plenty) return false;
   const std::size_t instances = fleet_ == nullptr ? 0 : fleet_->heard();
   return entry.debt + cost <= credit(entry.terms, options_, entry.rate.at(now_ms), instances);
 }

@@ -61,6 +61,24 @@ TEST_P(OnCredit, NothingPassesWithoutADebt) {
   fleet.hurry(0);
 }
 
+TEST_P(OnCredit, NothingPassesOfALimitThatIsUsedUp) {
+  LeaseFleet fleet(2, Counting::automatic, kDebt);
+  const Policy policy = policy_of(GetParam(), kLimit, kWindow);
+  while (fleet.request(0, policy, "k", 50)) fleet.advance(1);
+  for (int ms = 0; ms < 1'500; ++ms) {  // hot, and never granted anything
+    EXPECT_FALSE(fleet.request(1, policy, "k", 20));
+    fleet.advance(1);
+  }
+  for (int ms = 0; ms < 1'200; ++ms) fleet.advance(1);  // what is known of the refusal is over
+  limit::ChargeSet first;
+  add_layer(first, policy, "k", 20);
+  fleet.slow_down(1);
+  fleet.begin(1, first);
+  EXPECT_EQ(ask(fleet, 1, policy, 60), 0);
+  EXPECT_EQ(fleet.pool(1).stats().debt, 0U);
+  fleet.hurry(1);
+}
+
 TEST_P(OnCredit, IsAPartOfTheDebtOnceTheFleetIsCounted) {
   LeaseOptions options;
   options.debt_permille = kDebt;

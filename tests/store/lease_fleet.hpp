@@ -91,14 +91,16 @@ class LeaseFleet {
     poll();
     return limit::conclude(set).allowed();
   }
+  // Does not wait for an answer that is slow: the set must live until hurry().
+  void begin(std::size_t gateway, limit::ChargeSet& set) {
+    LeaseStore& store = gateways_[gateway]->leases;
+    if (!store.decide_now(set)) boost::asio::co_spawn(loop_, store.decide(set), boost::asio::detached);
+    poll();
+  }
   // All asked before any is answered; how many were allowed.
   std::int64_t at_once(std::size_t gateway, const std::vector<std::unique_ptr<limit::ChargeSet>>& sets) {
-    LeaseStore& store = gateways_[gateway]->leases;
     slow_down(gateway);
-    for (const auto& set : sets) {
-      if (!store.decide_now(*set)) boost::asio::co_spawn(loop_, store.decide(*set), boost::asio::detached);
-    }
-    poll();
+    for (const auto& set : sets) begin(gateway, *set);
     hurry(gateway);
     return std::ranges::count_if(sets, [](const auto& set) { return limit::conclude(*set).allowed(); });
   }
