@@ -69,7 +69,7 @@ LeaseStore::~LeaseStore() = default;
 
 bool LeaseStore::decide_now(ChargeSet& set) {
   if (set.accounting == Accounting::relaxed) return below_.decide_now(set);
-  return answer_here(set, LeasePool::Arrival::counted);
+  return count(answer_here(set, LeasePool::Arrival::counted));
 }
 
 boost::asio::awaitable<void> LeaseStore::decide(ChargeSet& set) {
@@ -77,7 +77,7 @@ boost::asio::awaitable<void> LeaseStore::decide(ChargeSet& set) {
     if (!below_.decide_now(set)) co_await below_.decide(set);
     co_return;
   }
-  if (answer_here(set, LeasePool::Arrival::seen)) co_return;
+  if (count(answer_here(set, LeasePool::Arrival::seen))) co_return;
   std::unique_ptr<Part> part;
   if (spare_.empty()) {
     part = std::make_unique<Part>();
@@ -91,9 +91,14 @@ boost::asio::awaitable<void> LeaseStore::decide(ChargeSet& set) {
     gather(set, *part);
     if (!below_.decide_now(part->set)) co_await below_.decide(part->set);
     conclude(set, *part);
-    again = refused_by_own_leases(set) && !answer_here(set, LeasePool::Arrival::seen);
+    again = refused_by_own_leases(set) && answer_here(set, LeasePool::Arrival::seen) == Here::no;
   }
   spare_.push_back(std::move(part));
+}
+
+bool LeaseStore::count(Here answer) {
+  if (answer != Here::no) add(answer == Here::refused ? stats_.denials : stats_.hits);
+  return answer != Here::no;
 }
 
 // While a request was asked for, another one's lease took the last permits: they are not gone, but here.
@@ -113,7 +118,7 @@ bool LeaseStore::refused_by_own_leases(const ChargeSet& set) {
 }
 
 // Whatever needs no store: a refusal that is known, or permits that are all at hand.
-bool LeaseStore::answer_here(ChargeSet& set, LeasePool::Arrival arrival) {
+LeaseStore::Here LeaseStore::answer_here(ChargeSet& set, LeasePool::Arrival arrival) {
   const std::int64_t now_ms = clock_.monotonic_ms();
   Looks looks;
   bool ready = true;
@@ -133,12 +138,11 @@ bool LeaseStore::answer_here(ChargeSet& set, LeasePool::Arrival arrival) {
     ready = ready && (answer == LeasePool::Answer::ready ||
                       (answer == LeasePool::Answer::denied && !enforces(charge)));
   }
-  if (!refused && !(ready && take_all(set, looks, now_ms))) return false;
+  if (!refused && !(ready && take_all(set, looks, now_ms))) return Here::no;
   if (refused) refuse(set, looks);
-  add(refused ? stats_.denials : stats_.hits);
   set.store_error = {};
   set.store_now_ms = pool_.store_now_ms(now_ms);
-  return true;
+  return refused ? Here::refused : Here::allowed;
 }
 
 void LeaseStore::refuse(ChargeSet& set, const Looks& looks) {

@@ -87,7 +87,9 @@ class LeaseStore final : public limit::CounterStore {
     bool operator>(const Watch& other) const { return due_ms > other.due_ms; }
   };
 
-  bool answer_here(limit::ChargeSet& set, LeasePool::Arrival arrival);
+  enum class Here : std::uint8_t { no, allowed, refused };  // whether it was answered without the store
+  Here answer_here(limit::ChargeSet& set, LeasePool::Arrival arrival);
+  bool count(Here answer);
   bool refused_by_own_leases(const limit::ChargeSet& set);
   void refuse(limit::ChargeSet& set, const Looks& looks);
   bool take_all(limit::ChargeSet& set, const Looks& looks, std::int64_t now_ms);
