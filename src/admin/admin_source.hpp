@@ -29,6 +29,8 @@ struct AdminSource {
   std::function<std::string()> config;  // JSON: the effective configuration, secrets replaced
   std::function<std::string()> top;     // JSON: heaviest callers, users and APIs; empty: GET /top is 404
   std::function<std::string(pipeline::ProbeRequest)> explain;  // JSON: the chain for a made-up request
+  // JSON: of each layer where and how it is counted, and its worst-case overshoot. May be empty.
+  std::function<std::string()> limits;
   // JSON: everything the status page shows; of the traffic, the points newer than `since`. May be empty.
   std::function<std::string(std::uint64_t since)> live;
   // One counter: looked at, or made a fresh one on behalf of `peer` ("127.0.0.1:4711"). Both may be empty.

@@ -25,6 +25,8 @@ constexpr std::string_view kHelp =
     "GET /readyz    200 while it takes traffic, else 503\n"
     "GET /status    version, node, configuration, store, workers (JSON)\n"
     "GET /config    effective configuration, secrets replaced (JSON)\n"
+    "GET /limits    of each layer: where it is counted, how at the moment, and by how much\n"
+    "               its limit may be exceeded at worst, now and if the store fails (JSON)\n"
     "GET /top       who sends most, who is refused most: callers, users, APIs (JSON)\n"
     "GET /live?since=0\n"
     "               what the status page shows; traffic newer than the point `since` (JSON)\n"
@@ -83,6 +85,11 @@ AdminReply config(const Asked& asked) {
   return json(asked.source.config());
 }
 
+AdminReply limits(const Asked& asked) {
+  if (!asked.source.limits) return plain(404, "no limits are shown\n");
+  return json(asked.source.limits());
+}
+
 AdminReply top(const Asked& asked) {
   if (!asked.source.top) return plain(404, "no rankings are kept\n");
   return json(asked.source.top());
@@ -130,13 +137,14 @@ AdminReply reset(const Asked& asked) {
   return of(asked.source.reset_counter(*request, asked.request.peer));
 }
 
-constexpr std::array<Route, 12> kRoutes{{{"GET", "/", Guard::token, help},
+constexpr std::array<Route, 13> kRoutes{{{"GET", "/", Guard::token, help},
                                          {"GET", "/help", Guard::token, help},
                                          {"GET", "/metrics", Guard::token, metrics},
                                          {"GET", "/livez", Guard::open, livez},
                                          {"GET", "/readyz", Guard::open, readyz},
                                          {"GET", "/status", Guard::token, status},
                                          {"GET", "/config", Guard::token, config},
+                                         {"GET", "/limits", Guard::token, limits},
                                          {"GET", "/top", Guard::token, top},
                                          {"GET", "/live", Guard::token, live},
                                          {"GET", "/explain", Guard::token, explain},

@@ -15,6 +15,7 @@
 #include "admin/admin_server.hpp"
 #include "app/counter_desk.hpp"
 #include "app/health_thread.hpp"
+#include "app/promises.hpp"
 #include "app/quota_feed.hpp"
 #include "app/quota_shelf.hpp"
 #include "app/reload_status.hpp"
@@ -62,7 +63,9 @@ class Gateway {
   // What the admin port shows (gateway_admin.cpp, gateway_live.cpp). Any thread.
   std::string status_json() const;
   std::string live_json(std::uint64_t since) const;
+  std::string limits_json() const;
   std::string explain_json(pipeline::ProbeRequest request);
+  StoresNow stores_now() const;
 
   QuotaShelf quotas_;
   const config::FixedOptions begun_with_;

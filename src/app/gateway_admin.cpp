@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kCountingNames{"exact", "auto", "leased"};
 constexpr std::array<std::string_view, 4> kDemandNames{"none", "none", "optional", "required"};
-constexpr std::array<std::string_view, 3> kHealthNames{"healthy", "brief", "long"};
 
 // The parent store of all regions, if there is one.
 void append_parent(JsonObject& object, const Workers& workers) {
@@ -28,7 +27,7 @@ void append_parent(JsonObject& object, const Workers& workers) {
     connected += worker->stores().parent()->redis().connection_stats().ready.load() ? 1 : 0;
     worst = std::max(worst, worker->stores().parent()->ladder().stats().health.load());
   }
-  object.text("parent_health", kHealthNames[static_cast<std::size_t>(worst)]);
+  object.text("parent_health", name_of(worst));
   object.number("parent_workers_connected", connected);
 }
 
@@ -46,7 +45,7 @@ void append_store(std::string& out, const pipeline::Runtime& runtime, const stor
       worst = std::max(worst, worker->stores().ladder()->stats().health.load());
       open += worker->stores().ladder()->stats().breaker_open.load() ? 1 : 0;
     }
-    object.text("health", kHealthNames[static_cast<std::size_t>(worst)]);
+    object.text("health", name_of(worst));
     object.number("workers_connected", connected);
     object.number("breakers_open", open);
     object.number("live_instances", static_cast<std::int64_t>(fleet.heard()));
@@ -168,6 +167,7 @@ void Gateway::start_admin() {
   source.status = [this] { return status_json(); };
   source.config = [this] { return status_.facts().runtime->printable; };
   source.top = [this] { return metrics_.rankings(); };
+  source.limits = [this] { return limits_json(); };
   source.live = [this](std::uint64_t since) { return live_json(since); };
   source.read_counter = [this](const admin::CounterRequest& request) {
     return counters_.read(status_.facts().runtime, request);
@@ -214,6 +214,28 @@ std::string Gateway::status_json() const {
   object.end();
   out += '\n';
   return out;
+}
+
+StoresNow Gateway::stores_now() const {
+  const auto heard = [](const std::shared_ptr<store::FleetShare>& fleet, std::size_t assumed) {
+    return std::max<std::size_t>({fleet->heard(), fleet->heard() == 0 ? assumed : 0, 1});
+  };
+  StoresNow now{{store_options_, heard(fleet_, store_options_.instances), store::StoreHealth::healthy}, {}};
+  if (store_options_.parent != nullptr)
+    now.parent.emplace(
+        StoreNow{*store_options_.parent, heard(all_regions_, store_options_.parent->instances)});
+  const auto worst = [](StoreNow& store, const store::LadderStore& ladder) {
+    store.health = std::max(store.health, ladder.stats().health.load());
+  };
+  for (const auto& worker : workers_) {
+    if (const auto* const ladder = worker->stores().ladder()) worst(now.own, *ladder);
+    if (const auto* const parent = worker->stores().parent()) worst(*now.parent, parent->ladder());
+  }
+  return now;
+}
+
+std::string Gateway::limits_json() const {
+  return promises_json(status_.facts().runtime->chain, stores_now());
 }
 
 std::string Gateway::explain_json(pipeline::ProbeRequest request) {

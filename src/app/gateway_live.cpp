@@ -40,7 +40,8 @@ void append_policy(std::string& out, const limit::Policy& policy) {
       .end();
 }
 
-void append_layer(std::string& out, const limit::Layer& layer, const telemetry::Metrics& metrics) {
+void append_layer(std::string& out, const limit::Layer& layer, const telemetry::Metrics& metrics,
+                  limit::Accounting accounting, const StoresNow& stores) {
   JsonObject object(out);
   object.text("layer", layer.name).texts("key", layer.key_names);
   object.number("priority", static_cast<std::int64_t>(layer.priority_values.size()));
@@ -50,6 +51,10 @@ void append_layer(std::string& out, const limit::Layer& layer, const telemetry::
     out += "null";
   } else {
     append_policy(out, *usual);
+  }
+  if (usual != nullptr && usual->access == limit::Access::limited) {
+    object.key("promise");
+    append_promise(out, *usual, accounting, stores);
   }
   const std::size_t at = metrics.names().layers.find(layer.name);
   std::array<std::uint64_t, telemetry::kLayerOutcomes.size()> sums{};
@@ -160,8 +165,10 @@ std::string Gateway::live_json(std::uint64_t since) const {
   object.key("traffic");
   traffic_.append_json(out, since);
   object.key("chain");
-  append_json_array(out, facts.runtime->chain.layers(),
-                    [&](const limit::Layer& layer) { append_layer(out, layer, metrics_); });
+  const limit::LimiterChain& chain = facts.runtime->chain;
+  append_json_array(out, chain.layers(), [&, stores = stores_now()](const limit::Layer& layer) {
+    append_layer(out, layer, metrics_, chain.options().accounting, stores);
+  });
   object.key("top");
   out += metrics_.rankings();
   object.key("headers");

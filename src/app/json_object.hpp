@@ -40,6 +40,18 @@ class JsonObject {
     out_ += ']';
     return *this;
   }
+  JsonObject& null(std::string_view name) {
+    key(name);
+    out_ += "null";
+    return *this;
+  }
+  // After key(): an object as the value, which `write` fills.
+  template <class Write>
+  void inside(const Write& write) {
+    JsonObject object(out_);
+    write(object);
+    object.end();
+  }
   // The caller writes the value.
   void key(std::string_view name) {
     if (!first_) out_ += ',';

@@ -2,6 +2,7 @@
 #include "store/ladder_store.hpp"
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -23,12 +24,17 @@ namespace {
 
 constexpr std::int64_t kRetryWhenShutMs = 1000;
 constexpr std::int64_t kHandInEveryMs = 250;
+constexpr std::array<std::string_view, 3> kHealthNames{"healthy", "brief", "long"};
 
 void add(std::atomic<std::uint64_t>& counter, std::uint64_t count = 1) {
   counter.fetch_add(count, std::memory_order_relaxed);
 }
 
 }  // namespace
+
+std::string_view name_of(StoreHealth health) noexcept {
+  return kHealthNames[static_cast<std::size_t>(health)];
+}
 
 // A layer that outlives the request it came from, and the configuration.
 struct LadderStore::OneLayer {

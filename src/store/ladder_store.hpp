@@ -31,6 +31,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "base/breaker.hpp"
@@ -44,6 +45,8 @@
 namespace weir::store {
 
 enum class StoreHealth : std::uint8_t { healthy, brief, long_failure };
+// "healthy", "brief", "long".
+std::string_view name_of(StoreHealth health) noexcept;
 
 struct LadderStats {
   std::atomic<StoreHealth> health{StoreHealth::healthy};

@@ -29,10 +29,11 @@ TEST(AdminRoutes, ShowWhatTheSourceSays) {
   EXPECT_EQ(get("/status").body, "{\"node\":\"edge-1\"}");
   EXPECT_EQ(get("/status").content_type, "application/json");
   EXPECT_EQ(get("/config?x=1").body, "{}");
+  EXPECT_EQ(get("/limits").body, "{\"layers\":[]}");
   EXPECT_EQ(get("/livez").status, 200);
   EXPECT_EQ(get("/readyz").status, 200);
   for (const std::string_view path : {"/metrics", "/livez", "/readyz", "/status", "/config", "/explain",
-                                      "/live", "/counters", "/counters/reset"}) {
+                                      "/live", "/limits", "/counters", "/counters/reset"}) {
     EXPECT_THAT(get("/").body, HasSubstr(path));
     EXPECT_THAT(get("/help").body, HasSubstr(path));
   }

@@ -15,6 +15,7 @@ inline AdminSource source() {
   source.status = [] { return std::string("{\"node\":\"edge-1\"}"); };
   source.config = [] { return std::string("{}"); };
   source.top = [] { return std::string("{\"caller\":{}}"); };
+  source.limits = [] { return std::string("{\"layers\":[]}"); };
   source.explain = [](const pipeline::ProbeRequest& probe) {
     std::string text = probe.method + ' ' + probe.target;
     for (const auto& [name, value] : probe.headers) text += ' ' + name + '=' + value;

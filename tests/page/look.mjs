@@ -65,7 +65,7 @@ async function looks() {
       await page.screenshot(shot(`page-${width}-${scheme}`));
       views.push({
         width, scheme, trouble, cutOff: await cutOff(page), unseenFocus: scheme === "light" ? await unseenFocus(page) : [],
-        verdict: await page.textContent("#verdict"), chain: await texts(page, "#chain th b"),
+        verdict: await page.textContent("#verdict"), chain: await texts(page, "#chain th b"), promises: await texts(page, "#chain .promise"),
         callers: await texts(page, "[data-kind=caller] button.name"), apis: await texts(page, "[data-kind=api] button.name"),
         explained: await texts(page, ".explained b"), scripts: await page.evaluate(() => document.scripts.length),
         overflow: await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),

@@ -64,6 +64,18 @@ function detail(layer) {
   return parts.join(" · ");
 }
 
+const over = (worst) => (worst.permits === null ? "no bound" : worst.permits === 0 ? "never over" : `≤${count(worst.permits)} over`);
+
+// How the layer counts now and what that promises: [the line, what is behind it].
+function promised({ promise }) {
+  if (!promise) return ["", ""];
+  const { now, brief, long, forgotten } = promise.overshoot;
+  const ill = promise.ladder && promise.ladder !== "healthy";
+  const line = `${words(promise.counted)}: ${over(now)}${brief && !ill ? ` · store ill: ${over(brief)}` : ""}`;
+  const parts = [["now", now], ["store briefly ill", brief], ["store ill for long", long], ["store forgets", forgotten]];
+  return [line, parts.filter(([, worst]) => worst).map(([when, worst]) => `${when}: ${over(worst)} (${worst.why})`).join("\n")];
+}
+
 function mode(policy) {
   if (!policy) return "";
   if (policy.mode === "shadow") return "shadow";
@@ -73,7 +85,7 @@ function mode(policy) {
 function makeRow() {
   const cell = (kind) => element("td", { class: kind });
   const name = element("th", { scope: "row" }, element("i", { class: "dot" }), element("b"), element("span", { class: "tag" }), element("small"));
-  return element("tr", {}, name, element("td", {}, element("span"), element("small")), cell("n"), cell("n"), cell("n wide"), cell("wide source"));
+  return element("tr", {}, name, element("td", {}, element("span"), element("small"), element("small", { class: "promise" })), cell("n"), cell("n"), cell("n wide"), cell("wide source"));
 }
 
 export function showChain(page, live) {
@@ -91,6 +103,9 @@ export function showChain(page, live) {
     say(limit.children[0], limitText(layer.default));
     say(limit.children[1], detail(layer));
     title(limit.children[1], detail(layer));
+    const [promise, behind] = promised(layer);
+    say(limit.children[2], promise);
+    title(limit.children[2], behind);
     say(refused, now.seconds ? `${rate(hits / now.seconds)}/s` : "–");
     row.classList.toggle("hit", hits > 0);
     say(total, count(lot.sums[5 + at] || 0));
