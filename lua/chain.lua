@@ -26,6 +26,7 @@ end
 --   retry(c, cost)   ms until the cost passes that does not pass now
 --   charge(c, cost)  takes permits        adjust(c, charged_at, delta)  settles
 --   write(c)         stores what roll, charge and adjust made of the state
+--   seen(c, used, ends, at)  fixed_window: an asker saw so much used, at `at`, of the window that ends at `ends`
 --   lent(c, count, at)  buckets: `count` permits more (fewer, if negative) of a lease of the time `at` may be unused
 local function make(algorithm)
   if algorithm == 'token_bucket' then
@@ -95,6 +96,7 @@ local function report(c, more)
   local n = {}
   for number in string.gmatch(more, '%d+') do n[#n + 1] = tonumber(number) end
   c.life = n[4]
+  if n[13] and c.rules.seen then c.rules.seen(c, n[13], n[14], n[15]) end
   for k = 5, 11, 2 do
     local count, moment = n[k], n[k + 1]
     if count > 0 then

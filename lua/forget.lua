@@ -1,4 +1,16 @@
 #!lua
 -- SPDX-License-Identifier: Apache-2.0
--- Makes counters fresh ones: a counter that does not exist is one.
-return redis.call('DEL', unpack(KEYS))
+-- Makes a counter a fresh one: a counter that does not exist is one. Of a fixed window it stays known when that was,
+-- for as long as the window lasts: what its askers saw used before is not believed afterwards (chain.lua, `seen`).
+-- KEYS: the counter. ARGV: of a fixed window how long it lasts, in ms.
+-- Reply: 1 if there was anything to forget, else 0.
+
+--- @include "prelude_time"
+
+local raw = redis.pcall('GET', KEYS[1])
+local fresh = type(raw) == 'string' and string.find(raw, '^0:0:%d+$')
+local existed = redis.call('DEL', KEYS[1])
+if ARGV[1] then
+  redis.call('SET', KEYS[1], string.format('0:0:%d', now), 'PX', string.format('%d', tonumber(ARGV[1]) + grace))
+end
+return fresh and 0 or existed

@@ -103,6 +103,14 @@ int main() {
   row("1.5x, one dies every 2 s", big, {.per_second = 3000, .kill_every_ms = 2000}, automatic);
   row("1.5x, counted exactly", big, {.per_second = 3000, .for_ms = 20'000}, store::Counting::exact);
 
+  head("one hot key, 20000 in 10 s, 1.5x; the store loses its counters in the middle of each window", "then");
+  row("nothing is told", big,
+      {.per_second = 3000, .lose_every_ms = 10'000, .after_loss = bench::AfterLoss::silent}, automatic);
+  row("what was last seen is told", big, {.per_second = 3000, .lose_every_ms = 10'000}, automatic);
+  row("told, moving skew", big,
+      {.per_second = 3000, .instance_skew = 0.8, .reshuffle_ms = 1000, .lose_every_ms = 10'000}, automatic);
+  row("told, 0.9x", big, {.per_second = 1800, .lose_every_ms = 10'000}, automatic);
+
   head("one hot key, 1000 in 1 s", "load");
   row("2x, even", quick, {.per_second = 2000, .for_ms = 10'000}, automatic);
 

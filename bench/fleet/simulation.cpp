@@ -87,10 +87,11 @@ class Wire final : public limit::CounterStore {
 };
 
 struct Instance {
-  Instance(World& world, store::MemoryStore& redis, const store::LeaseOptions& options, double lost)
+  Instance(World& world, store::MemoryStore& redis, const store::LeaseOptions& options, double lost,
+           store::Renewed renewed)
       : wire(world, redis, lost),
         pool(options),
-        leases(world.loop.get_executor(), pool, wire, world.clock),
+        leases(world.loop.get_executor(), pool, wire, world.clock, std::move(renewed)),
         top(options.counting == store::Counting::exact ? static_cast<limit::CounterStore&>(wire) : leases) {}
   ~Instance() { leases.close(); }
   Wire wire;
@@ -139,6 +140,8 @@ class Fleet {
     next_arrival();
     sweep();
     if (load_.reshuffle_ms > 0) reshuffle();
+    if (load_.lose_every_ms > 0)
+      world_.at(begin_ms_ + static_cast<double>(load_.lose_every_ms) / 2, [this] { lose(); });
     if (load_.kill_every_ms > 0)
       world_.at(begin_ms_ + static_cast<double>(load_.kill_every_ms), [this] { kill(); });
     world_.run(begin_ms_ + window());
@@ -161,7 +164,10 @@ class Fleet {
 
   double window() const { return static_cast<double>(policy_.terms.window_ms); }
   std::unique_ptr<Instance> fresh() {
-    return std::make_unique<Instance>(world_, redis_, options_, load_.lost_replies);
+    const auto renewed = [this](std::string_view, std::int64_t since_ms) {
+      return load_.after_loss == AfterLoss::told && static_cast<double>(since_ms) <= lost_ms_;
+    };
+    return std::make_unique<Instance>(world_, redis_, options_, load_.lost_replies, renewed);
   }
   std::int64_t total_calls() const {
     std::int64_t sum = calls_of_dead_;
@@ -192,6 +198,11 @@ class Fleet {
   void reshuffle() {
     any_instance_.shuffle(world_.random);
     world_.at(world_.clock.now_ms + static_cast<double>(load_.reshuffle_ms), [this] { reshuffle(); });
+  }
+  void lose() {
+    for (const std::string& name : names_) redis_.forget(name);
+    lost_ms_ = world_.clock.now_ms;
+    world_.at(world_.clock.now_ms + static_cast<double>(load_.lose_every_ms), [this] { lose(); });
   }
   // Its calls may still be under way, so it is put aside rather than destroyed.
   void kill() {
@@ -290,6 +301,7 @@ class Fleet {
   Zipf any_key_;
   Zipf any_instance_;
   double begin_ms_ = 0;
+  double lost_ms_ = 0;
   std::vector<std::unique_ptr<Instance>> instances_;
   std::vector<std::unique_ptr<Instance>> dead_;
   std::size_t kills_ = 0;

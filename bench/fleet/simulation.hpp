@@ -26,6 +26,9 @@ class SimulatedClock final : public Clock {
   double now_ms = 1'800'000'000'000;
 };
 
+// Whether a store that has lost its counters is told what its askers last saw used (limit::Lease::Seen).
+enum class AfterLoss : std::uint8_t { silent, told };
+
 // What is thrown at the fleet.
 struct Load {
   std::size_t instances = 4;
@@ -37,6 +40,9 @@ struct Load {
   std::int64_t for_ms = 30'000;
   double lost_replies = 0;         // share of store calls that are carried out and never answered
   std::int64_t kill_every_ms = 0;  // one instance after another dies, with its leases, and starts empty
+  std::int64_t lose_every_ms =
+      0;  // the store loses all counters, half such a time into the run for the first time
+  AfterLoss after_loss = AfterLoss::told;
   unsigned seed = 1;
 };
 

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- fixed_window: one count per window. State "ends:used": the window's end (ms) and the permits used in it.
+-- fixed_window: one count per window. State "ends:used": the window's end (ms) and the permits used in it; of a
+-- counter that was reset in this window "ends:used:reset", when that was (forget.lua writes it).
 -- terms: the offset in ms, or the four bounds "t0:t1:t2:t3" of three calendar windows.
 
 -- Start and end of the window that holds `now`, and the latest end that a stored window may have.
@@ -28,8 +29,10 @@ return {
     local start, ends, newest = bounds(c)
     c.length, c.ends, c.used = ends - start, ends, 0
     if c.raw == '' then return end
-    local stored, used = match(c.raw, '^(%d+):(%d+)$')
+    local stored, used, reset = match(c.raw, '^(%d+):(%d+)$')
+    if not stored then stored, used, reset = match(c.raw, '^(%d+):(%d+):(%d+)$') end
     stored, used = tonumber(stored), tonumber(used)
+    c.reset = reset and tonumber(reset)
     if not stored or stored < ends then return end
     if stored <= newest then
       c.ends, c.used = stored, used
@@ -59,7 +62,15 @@ return {
     c.used = max(0, c.used + delta)
   end,
 
+  -- In a server that has lost nothing this is never more than it knows, but for what was given back meanwhile.
+  seen = function(c, used, ends, at)
+    if ends ~= c.ends or used <= c.used or at <= (c.reset or 0) then return end
+    c.used, c.changed = used, true
+  end,
+
   write = function(c)
-    keep(c.key, format('%d:%d', c.ends, c.used), c.ends - now)
+    local text = format('%d:%d', c.ends, c.used)
+    if c.reset and c.reset >= c.ends - c.length then text = format('%s:%d', text, c.reset) end
+    keep(c.key, text, c.ends - now)
   end,
 }

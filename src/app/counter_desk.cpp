@@ -50,10 +50,20 @@ boost::asio::awaitable<bool> peek_in(limit::CounterStore& store, std::shared_ptr
   co_return !set->store_error;
 }
 
-boost::asio::awaitable<std::int64_t> forget_in(std::shared_ptr<redis::ScriptCaller> caller, std::string key) {
+// How long a fixed window may last, by its terms; calendar windows differ in length.
+std::int64_t longest_window_ms(const limit::Charge& charge) {
+  const limit::Terms& terms = charge.policy->terms;
+  if (!terms.calendar) return terms.window_ms;
+  const auto& at = charge.request.bounds.at;
+  return std::max({at[1] - at[0], at[2] - at[1], at[3] - at[2]});
+}
+
+boost::asio::awaitable<std::int64_t> forget_in(std::shared_ptr<redis::ScriptCaller> caller, std::string key,
+                                               std::int64_t window_ms) {
   redis::ScriptArguments arguments;
   arguments.start(1);
   arguments.add(std::string_view(key));
+  if (window_ms > 0) arguments.add(window_ms);
   const redis::Slot slot = redis::slot_of(key);
   const auto deadline = std::chrono::steady_clock::now() + kAskPatience;
   const Result<redis::Reply> reply = co_await caller->call(redis::kForget, slot, arguments, deadline);
@@ -149,7 +159,9 @@ std::int64_t CounterDesk::forget(const Found& found) const {
   if (caller == nullptr) {
     return static_cast<std::int64_t>(memory_.forget(charge.key));
   }
-  return ask_worker(worker, forget_in(caller, std::string(charge.key))).value_or(-1);
+  const bool fixed = charge.policy->terms.algorithm == limit::AlgorithmKind::fixed_window;
+  const std::int64_t window_ms = fixed ? longest_window_ms(charge) : 0;
+  return ask_worker(worker, forget_in(caller, std::string(charge.key), window_ms)).value_or(-1);
 }
 
 SourceAnswer CounterDesk::read(std::shared_ptr<const pipeline::Runtime> runtime,

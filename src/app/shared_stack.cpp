@@ -24,7 +24,12 @@ SharedStack::SharedStack(boost::asio::io_context& io, const Parts& parts) {
     below = slots_.get();
   }
   if (parts.leases == nullptr) return;
-  leases_ = std::make_unique<store::LeaseStore>(io.get_executor(), *parts.leases, *below, parts.clock);
+  leases_ = std::make_unique<store::LeaseStore>(
+      io.get_executor(), *parts.leases, *below, parts.clock,
+      [caller = caller_.get()](std::string_view key, std::int64_t since_ms) {
+        const redis::Slot slot = caller->sharded() ? redis::slot_of(key) : redis::Slot{0};
+        return caller->came_up_after(slot, redis::TimePoint(std::chrono::milliseconds(since_ms)));
+      });
 }
 
 limit::CounterStore& SharedStack::top() noexcept {

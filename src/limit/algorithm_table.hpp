@@ -18,6 +18,11 @@ extern const Algorithm kConcurrency;
 // The two letters that stand for the algorithm in counter keys: stored format, never changed.
 std::string_view short_name(AlgorithmKind kind) noexcept;
 
+// fixed_window: counts at least what was seen used of the window that ends at `ends_ms`, if that is the one
+// now.
+void recall_window(CounterState& state, const Terms& terms, const Request& request, std::int64_t used,
+                   std::int64_t ends_ms);
+
 // For the columns that an algorithm has no use for.
 inline void ignore_slot(CounterState&, const Terms&, const Request&) {}
 

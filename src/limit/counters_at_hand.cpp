@@ -5,6 +5,8 @@
 #include <new>
 #include <type_traits>
 
+#include "limit/algorithm_table.hpp"
+
 namespace weir::limit {
 namespace {
 
@@ -30,11 +32,15 @@ void take(Charge& charge, CounterState& state, const Look& look) {
   charge.charged = true;
 }
 
-// Gives back what earlier leases left unused.
+// Takes note of what the asker saw used, and gives back what earlier leases left unused.
 void take_back(const Charge& charge, CounterState& state) {
-  const Algorithm& rules = algorithm(charge.policy->terms.algorithm);
+  const Terms& terms = charge.policy->terms;
+  const Algorithm& rules = algorithm(terms.algorithm);
+  const Lease::Seen& seen = charge.lease->seen;
+  if (seen.ends_ms > 0 && terms.algorithm == AlgorithmKind::fixed_window)
+    recall_window(state, terms, charge.request, seen.used, seen.ends_ms);
   for (const Lease::Spent& back : charge.lease->back) {
-    if (back.count > 0) rules.settle(state, charge.policy->terms, charge.request, back.at_ms, -back.count);
+    if (back.count > 0) rules.settle(state, terms, charge.request, back.at_ms, -back.count);
   }
 }
 

@@ -24,7 +24,7 @@ class NumberText {
   std::string_view view() const { return {text_.data(), size_}; }
 
  private:
-  std::array<char, 256> text_;
+  std::array<char, 400> text_;
   std::size_t size_ = 0;
 };
 
@@ -82,6 +82,8 @@ class CostText : public NumberText {
         add(moment.at_ms);
       }
     }
+    if (lease.seen.ends_ms == 0) return;
+    for (const std::int64_t value : {lease.seen.used, lease.seen.ends_ms, lease.seen.at_ms}) add(value);
   }
 };
 

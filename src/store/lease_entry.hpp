@@ -45,6 +45,8 @@ struct LeasePool::Entry {
   std::array<LeaseBatch, 2> batch;            // the first is spent first
   limit::Lease::Spent used;                   // of batches that are gone
   std::array<limit::Lease::Spent, 2> unused;  // likewise, to be given back
+  limit::Lease::Seen seen;                    // by the last lease call
+  std::int64_t seen_ms = 0;                   // when its answer came
   std::int64_t debt = 0;                      // passed on credit, and not charged yet
   std::int64_t last_granted = 0;
   std::int64_t called_ms = 0;  // a lease call is under way since; 0: none

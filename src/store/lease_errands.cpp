@@ -45,7 +45,7 @@ struct LeaseStore::Errand {
 
 void LeaseStore::fetch(const Hash128& id, const Charge& charge, std::int64_t now_ms) {
   auto errand = std::make_unique<Errand>();
-  if (!pool_.plan(id, charge, now_ms, errand->lease)) return;
+  if (!pool_.plan(id, charge, now_ms, renewed_, errand->lease)) return;
   stats_.fetches.fetch_add(1, std::memory_order_relaxed);
   errand->id = id;
   errand->key = charge.key;

@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,6 +40,10 @@ struct LeaseReturn {
   limit::Request request;
   limit::Lease lease;
 };
+
+// Whether the server that counts `key` is another one, or one that started anew, since the local moment
+// `since_ms`, so that it may have lost what it counted before. Empty: never.
+using Renewed = std::function<bool(std::string_view key, std::int64_t since_ms)>;
 
 class LeasePool {
  public:
@@ -80,8 +85,10 @@ class LeasePool {
   void put_back(const Hash128& id, std::int64_t cost, std::int64_t now_ms);
 
   // Fills in what to ask the store for beside a request; false: nothing, because the key is cold or another
-  // call for it is under way. After true, book() must follow.
-  bool plan(const Hash128& id, const limit::Charge& charge, std::int64_t now_ms, limit::Lease& lease);
+  // call for it is under way. After true, book() must follow. A server that is new since the last call is
+  // told what was used then.
+  bool plan(const Hash128& id, const limit::Charge& charge, std::int64_t now_ms, const Renewed& renewed,
+            limit::Lease& lease);
 
   struct Times {
     std::int64_t sent_ms = 0;

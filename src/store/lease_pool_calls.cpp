@@ -18,7 +18,8 @@ void LeasePool::count_back(const Lease& lease, limit::Answered answered) {
   stats_.returned.fetch_add(static_cast<std::uint64_t>(back), std::memory_order_relaxed);
 }
 
-bool LeasePool::plan(const Hash128& id, const Charge& charge, std::int64_t now_ms, Lease& lease) {
+bool LeasePool::plan(const Hash128& id, const Charge& charge, std::int64_t now_ms, const Renewed& renewed,
+                     Lease& lease) {
   if (closed_.load(std::memory_order_relaxed) || !can_lease(charge.policy->terms)) return false;
   Group& group = group_of(id);
   const std::lock_guard lock(group.mutex);
@@ -35,6 +36,7 @@ bool LeasePool::plan(const Hash128& id, const Charge& charge, std::int64_t now_m
   lease.back = std::exchange(entry->unused, {});
   lease.spent[0] = std::exchange(entry->used, {});
   lease.spent[1] = {std::exchange(entry->batch[0].used, 0), entry->batch[0].charged_at_ms};
+  if (entry->seen.ends_ms > 0 && renewed && renewed(charge.key, entry->seen_ms)) lease.seen = entry->seen;
   entry->called_ms = now_ms;
   if (entry->key.empty()) entry->key = charge.key;
   entry->request = charge.request;
@@ -62,6 +64,13 @@ LeasePool::Booked LeasePool::book(const Hash128& id, const Charge& answered, con
   entry->heard_ms = times.now_ms;
   entry->remaining = std::max<std::int64_t>(0, verdict.remaining - booked.debt);
   entry->reset_at_ms = times.now_ms + verdict.reset_ms;
+  if (lease != nullptr && terms.algorithm == limit::AlgorithmKind::fixed_window) {
+    const std::int64_t at_ms = answered.request.now_ms;
+    const bool used = verdict.reset_ms > 0;
+    entry->seen =
+        used ? Lease::Seen{terms.limit - verdict.remaining, at_ms + verdict.reset_ms, at_ms} : Lease::Seen();
+    entry->seen_ms = times.now_ms;
+  }
   std::int64_t ends_in = kForever;
   if (answered.charged || granted > 0) {
     ends_in = tag_ends_in_ms(answered);

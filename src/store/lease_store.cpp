@@ -62,8 +62,13 @@ struct LeaseStore::Part {
 };
 
 LeaseStore::LeaseStore(boost::asio::any_io_executor executor, LeasePool& pool, limit::CounterStore& below,
-                       const Clock& clock)
-    : executor_(std::move(executor)), pool_(pool), below_(below), clock_(clock), timer_(executor_) {}
+                       const Clock& clock, Renewed renewed)
+    : executor_(std::move(executor)),
+      pool_(pool),
+      below_(below),
+      clock_(clock),
+      renewed_(std::move(renewed)),
+      timer_(executor_) {}
 
 LeaseStore::~LeaseStore() = default;
 
@@ -215,7 +220,7 @@ void LeaseStore::gather(ChargeSet& set, Part& part) {
     const std::size_t place = part.set.size;
     const bool wants = !permits || permits->low;
     part.lease[place] = Lease();
-    const bool leases = wants && pool_.plan(part.id[n], charge, now_ms, part.lease[place]);
+    const bool leases = wants && pool_.plan(part.id[n], charge, now_ms, renewed_, part.lease[place]);
     if (permits && !leases) continue;
     part.add(charge, n);
     Charge& asked = part.set.charge[place];

@@ -49,9 +49,9 @@ struct LeaseStoreStats {
 
 class LeaseStore final : public limit::CounterStore {
  public:
-  // All outlive this store. Background calls run on `executor`, the worker's.
+  // All outlive this store. Background calls run on `executor`, the worker's. `renewed` is asked there.
   LeaseStore(boost::asio::any_io_executor executor, LeasePool& pool, limit::CounterStore& below,
-             const Clock& clock);
+             const Clock& clock, Renewed renewed = {});
   ~LeaseStore() override;
 
   bool decide_now(limit::ChargeSet& set) override;
@@ -108,6 +108,7 @@ class LeaseStore final : public limit::CounterStore {
   LeasePool& pool_;
   limit::CounterStore& below_;
   const Clock& clock_;
+  const Renewed renewed_;
   std::priority_queue<Watch, std::vector<Watch>, std::greater<>> watched_;
   boost::asio::steady_timer timer_;
   bool armed_ = false;

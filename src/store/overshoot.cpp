@@ -112,7 +112,12 @@ Overshoot worst_overshoot(const Policy& policy, const Circumstances& at) noexcep
     worst = unbounded("enforce_percent: it refuses some keys only");
   } else if (at.memory == StoreMemory::lost && is_the_stores(counted)) {
     *worst.permits += limit::capacity_of(policy.terms);
-    worst.why = "what was used of the running window is forgotten with the store's data";
+    const bool told =
+        counted == Counted::leased && policy.terms.algorithm == limit::AlgorithmKind::fixed_window;
+    worst.why =
+        told ? "what was used of the running window is forgotten with the store's data; gateways with leases "
+               "tell it what they last saw used, which leaves a few percent of a hot key's limit"
+             : "what was used of the running window is forgotten with the store's data";
   }
   worst.counted = counted;
   return worst;

@@ -73,7 +73,7 @@ class LeaseFleet {
     exact_ = counting == Counting::exact;
     fleet_->learn(gateways, 1, {}, {});
     for (std::size_t n = 0; n < gateways; ++n) {
-      gateways_.push_back(std::make_unique<Gateway>(options, fleet_, memory_, clock_, loop_));
+      gateways_.push_back(std::make_unique<Gateway>(options, fleet_, memory_, clock_, loop_, lost_ms_));
     }
   }
 
@@ -125,6 +125,11 @@ class LeaseFleet {
     for (const auto& gateway : gateways_) sum += gateway->wire.calls;
     return sum;
   }
+  // The store forgets a counter, and every gateway has a new connection to it.
+  void lose(std::string_view key) {
+    memory_.forget(key);
+    lost_ms_ = clock_.monotonic_ms();
+  }
   void slow_down(std::size_t gateway) { gateways_[gateway]->wire.slow = true; }
   void hurry(std::size_t gateway) {
     gateways_[gateway]->wire.hurry();
@@ -143,10 +148,11 @@ class LeaseFleet {
  private:
   struct Gateway {
     Gateway(const LeaseOptions& options, std::shared_ptr<FleetShare> fleet, MemoryStore& memory,
-            const Clock& clock, boost::asio::io_context& loop)
+            const Clock& clock, boost::asio::io_context& loop, const std::int64_t& lost_ms)
         : wire(memory, loop),
           pool(options, std::move(fleet)),
-          leases(loop.get_executor(), pool, wire, clock) {}
+          leases(loop.get_executor(), pool, wire, clock,
+                 [&lost_ms](std::string_view, std::int64_t since_ms) { return since_ms <= lost_ms; }) {}
     ~Gateway() { leases.close(); }
     CountingStore wire;
     LeasePool pool;
@@ -154,6 +160,7 @@ class LeaseFleet {
   };
 
   bool exact_ = false;
+  std::int64_t lost_ms_ = 0;
   std::shared_ptr<FleetShare> fleet_ = std::make_shared<FleetShare>(1, 1);
   FakeClock clock_;
   boost::asio::io_context loop_;

@@ -54,6 +54,7 @@ class LeaseScript : public testing::Test {
     world_.run(answered(world_.store(), set));
     ASSERT_FALSE(set.store_error) << set.store_error.message();
   }
+  void call(std::initializer_list<std::string_view> command) { client_.call(command); }
   std::int64_t left(const Policy& policy) {
     Lease none;
     return ask(policy, 0, none).remaining;
@@ -123,6 +124,81 @@ INSTANTIATE_TEST_SUITE_P(each, LeaseScriptOf,
                                          AlgorithmKind::sliding_counter, AlgorithmKind::token_bucket,
                                          AlgorithmKind::gcra),
                          [](const auto& each) { return std::string(limit::name_of(each.param)); });
+
+// A server that has lost a window is told what an asker saw used of it, and when.
+class LostWindow : public LeaseScript {
+ protected:
+  Policy policy_ = policy_of(AlgorithmKind::fixed_window, 100);
+
+  Lease::Seen use(std::int64_t permits) {
+    Lease lease = asking(permits, 0, 1000, 1000);
+    const limit::Verdict verdict = ask(policy_, 0, lease);
+    EXPECT_EQ(lease.granted, permits);
+    return {policy_.terms.limit - verdict.remaining, now_ms_ + verdict.reset_ms, now_ms_};
+  }
+  void lose() { call({"DEL", "w1:{k}"}); }
+  std::int64_t left_when_told(const Lease::Seen& seen) {
+    Lease lease = asking(0, 0, 1000, 1000);
+    lease.seen = seen;
+    return ask(policy_, 0, lease).remaining;
+  }
+};
+
+TEST_F(LostWindow, CountsWhatWasSeen) {
+  const Lease::Seen seen = use(60);
+  lose();
+  Lease lease = asking(50, 0, 1000, 1000);
+  lease.seen = seen;
+  EXPECT_EQ(ask(policy_, 1, lease).remaining, 0) << "nothing is lent beyond what remains";
+  EXPECT_EQ(lease.granted, 39);
+}
+
+TEST_F(LostWindow, IsToldByEachAskerAndBelievesTheLast) {
+  const Lease::Seen early = use(20);
+  set_now(now_ms_ + 50);
+  const Lease::Seen late = use(50);
+  lose();
+  EXPECT_EQ(left_when_told(early), 80);
+  EXPECT_EQ(left_when_told(late), 30);
+  EXPECT_EQ(left_when_told(early), 30) << "who saw less changes nothing";
+}
+
+TEST_F(LostWindow, IsAnotherOnesConcernAfterItsEnd) {
+  const Lease::Seen seen = use(60);
+  lose();
+  set_now(seen.ends_ms);
+  EXPECT_EQ(left_when_told(seen), 100);
+}
+
+TEST_F(LostWindow, WasNotLostAndIsAsItWas) {
+  const Lease::Seen seen = use(60);
+  use(10);
+  EXPECT_EQ(left_when_told(seen), 30);
+}
+
+TEST_F(LostWindow, OfAnotherLimitIsCountedInPermits) {
+  const Lease::Seen seen = use(60);
+  lose();
+  policy_.terms.limit = 200;
+  EXPECT_EQ(left_when_told(seen), 140);
+  policy_.terms.limit = 50;
+  EXPECT_EQ(left_when_told(seen), 0);
+}
+
+// lua/forget.lua leaves the moment of the reset where the counter was.
+TEST_F(LostWindow, ThatWasResetStaysReset) {
+  const Lease::Seen seen = use(60);
+  set_now(now_ms_ + 1000);
+  call({"SET", "w1:{k}", "0:0:" + std::to_string(now_ms_), "PX", "61000"});
+  EXPECT_EQ(left_when_told(seen), 100);
+  set_now(now_ms_ + 10);
+  const Lease::Seen after = use(30);
+  EXPECT_EQ(left_when_told(seen), 70) << "it is remembered for as long as the window lasts";
+  EXPECT_EQ(left_when_told({80, after.ends_ms, now_ms_}), 20) << "what was seen after the reset counts";
+  set_now(after.ends_ms + 1);
+  const Lease::Seen next = use(10);
+  EXPECT_EQ(left_when_told({40, next.ends_ms, now_ms_}), 60);
+}
 
 class LentBucket : public LeaseScript, public testing::WithParamInterface<AlgorithmKind> {};
 

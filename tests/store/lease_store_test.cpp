@@ -137,6 +137,27 @@ TEST(LeaseStore, ARefusalIsNotBelievedForMoreThanASecond) {
   EXPECT_TRUE(fleet.request(0, policy, "k"));
 }
 
+TEST(LeaseStore, AStoreThatHasLostItsCounterIsToldWhatWasUsed) {
+  LeaseFleet fleet(4);
+  const Policy policy = policy_of(AlgorithmKind::fixed_window, 2'000, 600'000);
+  std::int64_t passed = drive(fleet, 4, policy, "k", 400, 4'000).allowed;
+  fleet.lose("k");
+  passed += drive(fleet, 4, policy, "k", 400, 5'000, 8).allowed;
+  EXPECT_GE(passed, 2'000);
+  EXPECT_LE(passed, 2'200) << "nobody told: 3600";
+  EXPECT_GE(fleet.used("k"), 2'000);
+}
+
+TEST(LeaseStore, WhatANewServerKnowsBetterIsNotToldAgain) {
+  LeaseFleet fleet(2);
+  const Policy policy = policy_of(AlgorithmKind::fixed_window, 2'000, 600'000);
+  std::int64_t passed = drive(fleet, 2, policy, "k", 200, 2'000).allowed;
+  fleet.lose("other");
+  passed += drive(fleet, 2, policy, "k", 200, 1'000, 8).allowed;
+  fleet.advance(2'000);
+  EXPECT_EQ(fleet.used("k"), passed) << "all of its connections are new, and nothing is lost";
+}
+
 TEST(LeaseStore, WhoIsOverCostsTheOthersNothing) {
   LeaseFleet fleet(1);
   const Policy caller = policy_of(AlgorithmKind::token_bucket, 10'000, 60'000);

@@ -38,12 +38,21 @@ struct Lease {
     std::int64_t count = 0;
     std::int64_t at_ms = 0;  // store_now_ms of the call that granted them
   };
+  // What an earlier call left used of a fixed window, for a server that may have lost it since: it counts
+  // what is larger, its own count or this, unless the window is another or the counter was reset after
+  // `at_ms`.
+  struct Seen {
+    std::int64_t used = 0;
+    std::int64_t ends_ms = 0;  // of the window; 0: there is nothing to tell
+    std::int64_t at_ms = 0;    // store_now_ms of that call
+  };
   std::int64_t more = 0;
   std::int64_t least = 0;
   std::int64_t permille = 1000;
   std::int64_t life_ms = 0;    // bucket kinds: the asker spends none of them later than this; at most 1000
   std::array<Spent, 2> back;   // permits of earlier leases that were not used
   std::array<Spent, 2> spent;  // bucket kinds: used of earlier leases, and not reported yet
+  Seen seen;
 
   std::int64_t granted = 0;
   std::int64_t next_ms = 0;  // until one more permit is there; 0: there is one

@@ -93,6 +93,12 @@ void restore(CounterState& state, const Terms& terms, const Request& request, co
 
 }  // namespace
 
+void recall_window(CounterState& state, const Terms& terms, const Request& request, std::int64_t used,
+                   std::int64_t ends_ms) {
+  roll(state.word, window_at(terms, request));
+  if (state.word[kEnds] == ends_ms) state.word[kUsed] = std::max(state.word[kUsed], used);
+}
+
 const Algorithm kFixedWindow{AlgorithmKind::fixed_window,
                              "fixed_window",
                              judge,
