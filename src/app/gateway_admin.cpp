@@ -229,7 +229,8 @@ StoresNow Gateway::stores_now() const {
   };
   for (const auto& worker : workers_) {
     if (const auto* const ladder = worker->stores().ladder()) worst(now.own, *ladder);
-    if (const auto* const parent = worker->stores().parent()) worst(*now.parent, parent->ladder());
+    if (const auto* const parent = worker->stores().parent(); parent != nullptr && now.parent.has_value())
+      worst(*now.parent, parent->ladder());
   }
   return now;
 }

@@ -29,7 +29,7 @@ class GatewayHandler final : public http::Handler {
     RequestSink& sink;
     std::uint64_t owner_base;  // first concurrency owner id of this worker; unique over the fleet by chance
   };
-  explicit GatewayHandler(Services services) : services_(services), next_owner_(services.owner_base) {}
+  explicit GatewayHandler(const Services& services) : services_(services), next_owner_(services.owner_base) {}
 
   boost::asio::awaitable<void> handle(http::Exchange& exchange) override;
   void refused(int status, std::string_view reason) noexcept override;
