@@ -36,6 +36,9 @@ class CounterContract(GatewayCase):
                          (200, "200", "149"))
         weir.reload_limit({"node": {"total": 100000}})
         self.assertEqual(statuses(weir.client.repeat(60, "/", who("A"))), {200: 60})
+        weir.reload_limit(caller(200, "31d", algorithm))
+        again = weir.client.get("/", who("A"))
+        self.assertEqual((again.status, again["X-RateLimit-Remaining"]), (200, "148"), "it counts on where it was")
         weir.stop()
 
     def test_the_same_policy_again_changes_no_counter(self):
