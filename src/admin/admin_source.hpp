@@ -23,7 +23,8 @@ struct SourceAnswer {
 // documents are whole. A function that throws answers 500. Those said to may be empty.
 struct AdminSource {
   std::function<std::string()> metrics;  // Prometheus text exposition
-  std::function<bool()> ready;           // takes traffic: started, and not draining
+  // Why it shall get no traffic (it starts, drains, or may not count in its store); empty: it takes traffic.
+  std::function<std::string()> not_ready;
   std::function<std::string()>
       status;  // JSON: version, node, uptime, configuration, store, workers, connections
   std::function<std::string()> config;  // JSON: the effective configuration, secrets replaced

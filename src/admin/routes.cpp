@@ -22,7 +22,7 @@ constexpr std::string_view kHelp =
     "weir admin; a browser gets the status page at /\n\n"
     "GET /metrics   Prometheus\n"
     "GET /livez     200 while the process runs\n"
-    "GET /readyz    200 while it takes traffic, else 503\n"
+    "GET /readyz    200 while it takes traffic, else 503 and why\n"
     "GET /status    version, node, configuration, store, workers (JSON)\n"
     "GET /config    effective configuration, secrets replaced (JSON)\n"
     "GET /limits    of each layer: where it is counted, how at the moment, and by how much\n"
@@ -74,7 +74,8 @@ AdminReply livez(const Asked&) {
 }
 
 AdminReply readyz(const Asked& asked) {
-  return asked.source.ready() ? plain(200, "ok\n") : plain(503, "not ready\n");
+  const std::string why = asked.source.not_ready();
+  return why.empty() ? plain(200, "ok\n") : plain(503, "not ready: " + why + '\n');
 }
 
 AdminReply status(const Asked& asked) {

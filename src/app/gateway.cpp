@@ -9,6 +9,7 @@
 #include "app/command_line.hpp"
 #include "app/gauges.hpp"
 #include "app/inherited_sockets.hpp"
+#include "app/store_report.hpp"
 #include "telemetry/log.hpp"
 
 namespace weir::app {
@@ -133,17 +134,28 @@ bool Gateway::listen() {
   return true;
 }
 
-// Ready once every worker has reached its store, or has had its time to: the gateway serves with the store
-// absent, but must not count the first requests locally only because connecting takes a moment.
+// Ready once every worker has reached its store and knows that it may count there, or has had its time to:
+// the gateway serves with the store absent, but must not count the first requests locally only because
+// connecting takes a moment. A store that is there and lets it count nothing would never be noticed: then it
+// is not ready, until someone gives it the right. The service manager, who would start it again and again, is
+// told that it runs.
 void Gateway::wait_for_stores(std::int64_t deadline_ms) {
-  const auto reached = [](const auto& worker) {
-    const store::RedisStore* redis = worker->stores().redis();
-    return redis == nullptr || redis->connection_stats().ready.load();
+  const auto looked = [](const store::StoreCheck* check) { return check == nullptr || check->looked(); };
+  const auto reached = [&looked](const auto& worker) {
+    const StoreStack& stores = worker->stores();
+    const bool connected = stores.redis() == nullptr || stores.redis()->connection_stats().ready.load();
+    return connected && looked(stores.check());
   };
-  if (std::ranges::all_of(workers_, reached) || system_clock().monotonic_ms() >= deadline_ms) {
+  const bool waited = system_clock().monotonic_ms() >= deadline_ms;
+  const std::string_view fault = store_fault(workers_);
+  if (fault.empty() && (waited || std::ranges::all_of(workers_, reached))) {
     status_.ready = true;
     service_.ready("serving");
     return;
+  }
+  if (waited) {
+    service_.ready("serving, not ready: " + std::string(fault));
+    deadline_ms += kStoreWaitMs;
   }
   look_timer_.expires_after(kDrainLook);
   look_timer_.async_wait([this, deadline_ms](error_code failed) {

@@ -62,6 +62,7 @@ class Gateway {
 
   // What the admin port shows (gateway_admin.cpp, gateway_live.cpp). Any thread.
   std::string status_json() const;
+  std::string why_not_ready() const;
   std::string live_json(std::uint64_t since) const;
   std::string limits_json() const;
   std::string explain_json(pipeline::ProbeRequest request);

@@ -7,6 +7,7 @@
 #include "app/gateway.hpp"
 #include "app/gauges.hpp"
 #include "app/json_object.hpp"
+#include "app/store_report.hpp"
 #include "net/tls_context.hpp"
 #include "pipeline/explain.hpp"
 #include "pipeline/text.hpp"
@@ -163,7 +164,7 @@ void Gateway::start_admin() {
   const auto runtime = status_.facts().runtime;
   admin::AdminSource source;
   source.metrics = [this] { return metrics_.exposition(); };
-  source.ready = [this] { return status_.ready.load(); };
+  source.not_ready = [this] { return why_not_ready(); };
   source.status = [this] { return status_json(); };
   source.config = [this] { return status_.facts().runtime->printable; };
   source.top = [this] { return metrics_.rankings(); };
@@ -181,6 +182,13 @@ void Gateway::start_admin() {
   admin_ = std::make_unique<admin::AdminServer>(options, std::move(source));
 }
 
+std::string Gateway::why_not_ready() const {
+  if (status_.ready) return {};
+  if (status_.draining) return "it drains";
+  const std::string_view fault = store_fault(workers_);
+  return fault.empty() ? "it starts: not every worker has reached its store yet" : std::string(fault);
+}
+
 std::string Gateway::status_json() const {
   const ReloadStatus::Facts facts = status_.facts();
   const std::int64_t now = system_clock().wall_ms();
@@ -191,6 +199,7 @@ std::string Gateway::status_json() const {
       .text("state", status_.draining ? "draining"
                      : status_.ready  ? "ready"
                                       : "starting")
+      .text("not_ready", why_not_ready())
       .number("uptime_s", (now - started_wall_ms_) / 1000)
       .number("workers", static_cast<std::int64_t>(workers_.size()))
       .number("connections", budget_->open())

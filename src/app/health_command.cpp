@@ -28,7 +28,7 @@ int health_command(const std::vector<std::string>& arguments) {
     std::cerr << "weir: no answer from " << port.place() << ": " << answer.error().message() << '\n';
     return kCouldNotRun;
   }
-  std::cout << (answer->status == 200 ? "ready\n" : "not ready\n");
+  std::cout << (answer->status == 200 ? "ready\n" : answer->body);
   return answer->status == 200 ? kGood : kFoundWrong;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the log says of the shared store: each change of its health once, and each kind of failure once per
 // interval.
+#include "app/store_report.hpp"
+
 #include <algorithm>
 
 #include "app/gateway.hpp"
@@ -75,7 +77,22 @@ void report_store_findings(const store::StoreCheck& check) {
   }
 }
 
+bool runs_no_scripts(const store::StoreCheck* check) {
+  return check != nullptr && check->found(store::Finding::no_scripts);
+}
+
 }  // namespace
+
+std::string_view store_fault(const Workers& workers) {
+  const StoreStack& stores = workers.front()->stores();
+  if (runs_no_scripts(stores.check()))
+    return "the shared store: NOPERM: the account may not run scripts; it needs +eval +evalsha and all keys "
+           "w1:*";
+  if (stores.parent() != nullptr && runs_no_scripts(stores.parent()->check()))
+    return "the parent store: NOPERM: the account may not run scripts; it needs +eval +evalsha and all keys "
+           "w1:*";
+  return {};
+}
 
 void Gateway::report_store_health() {
   if (workers_.front()->stores().redis() == nullptr) return;

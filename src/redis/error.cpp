@@ -80,7 +80,6 @@ bool is_outage(const error_code& error) noexcept {
     case ErrorKind::try_again:
     case ErrorKind::crossslot:
     case ErrorKind::wrong_type:
-    case ErrorKind::noperm:
       return false;
     default:
       return true;

@@ -29,6 +29,10 @@ class StoreCheck {
  public:
   bool wants_cluster = false;  // fixed before the first look
 
+  // Some server has answered whether scripts may be run there.
+  bool looked() const noexcept { return looked_.load(std::memory_order_acquire); }
+  void look_is_done() noexcept { looked_.store(true, std::memory_order_release); }
+
   bool found(Finding finding) const noexcept {
     return found_[static_cast<std::size_t>(finding)].load(std::memory_order_relaxed);
   }
@@ -38,9 +42,11 @@ class StoreCheck {
 
  private:
   std::array<std::atomic<bool>, kAllFindings.size()> found_{};
+  std::atomic<bool> looked_{false};
 };
 
-// Asks; what the account may not ask is left as it was.
+// Asks; what the account may not ask is left as it was. Where it may not run scripts, it asks for that again
+// each second, until it may or the connection ends: nothing else would tell that the right was given.
 boost::asio::awaitable<void> look_at(std::shared_ptr<redis::Connection> server,
                                      std::shared_ptr<StoreCheck> check);
 

@@ -48,8 +48,9 @@ TEST(AdminRoutes, RankingsAreShownWhereKept) {
 
 TEST(AdminRoutes, NotReadyIs503) {
   AdminSource source = test::source();
-  source.ready = [] { return false; };
+  source.not_ready = [] { return std::string("it drains"); };
   EXPECT_EQ(answer({"GET", "/readyz", ""}, "", source).status, 503);
+  EXPECT_EQ(answer({"GET", "/readyz", ""}, "", source).body, "not ready: it drains\n");
   EXPECT_EQ(answer({"GET", "/livez", ""}, "", source).status, 200);
 }
 

@@ -11,7 +11,7 @@ namespace weir::admin::test {
 inline AdminSource source() {
   AdminSource source;
   source.metrics = [] { return std::string("weir_up 1\n"); };
-  source.ready = [] { return true; };
+  source.not_ready = [] { return std::string(); };
   source.status = [] { return std::string("{\"node\":\"edge-1\"}"); };
   source.config = [] { return std::string("{}"); };
   source.top = [] { return std::string("{\"caller\":{}}"); };

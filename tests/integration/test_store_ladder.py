@@ -204,8 +204,9 @@ class Illness(GatewayCase):
     def test_an_account_without_scripts_is_named(self):
         redis = self.redis()
         redis.call("ACL", "SETUSER", "weak", "on", ">pw", "~*", "+@all", "-@scripting")
-        weir = self.weir(self.upstream(), caller(100), settings={
+        weir = self.weir(self.upstream(), caller(100), wait=False, settings={
             "store": {"kind": "redis", "url": redis.url, "username": "weak", "password": "pw"}})
+        self.eventually(lambda: weir.lines("gateway.start"), 20, "the start")
         self.eventually(lambda: weir.metrics().value("weir_store_self_test", finding="no_scripts") == 1, 5, "it")
         self.assertEqual(weir.client.get("/", who("A")).status, 200)
 

@@ -4,12 +4,14 @@
 import statistics
 import threading
 import time
+import unittest
 from typing import NamedTuple
 
 from support.case import GatewayCase, who
 from support.fake_redis import SCRIPT_CALLS, Late
 from support.fleet_load import drive
 from support.resp import RedisClient
+from support.weir_process import sanitized
 
 FOUR = {"node": {"total": 1000000, "window": "31d"}, "caller": {"default": 1000000, "window": "31d"},
         "user": {"default": 1000000, "window": "31d"}, "api": {"default": 1000000, "window": "31d"}}
@@ -201,6 +203,40 @@ class Frozen(GatewayCase):
         return Freeze(least(start, opened, "0.02"), least(opened, end, "0.001"), back, least(calm, start, "0.0025"))
 
 
+@unittest.skipIf(sanitized(), "a sanitizer's own memory would be measured")
+class Memory(GatewayCase):
+    SECONDS, RATE = 10, 600
+    MOST = 4 << 20  # a call that is given up may leave its buffers behind, none of 6000 requests does
+
+    def test_is_flat_while_the_store_is_frozen(self):
+        """Ten seconds of requests of fifty callers to a store that takes them and never answers, and after it has come
+        back."""
+        redis = self.redis()
+        limit = {"caller": {"default": 10 ** 6, "window": "31d", "algorithm": "token_bucket"}}
+        store = {"kind": "redis", "url": redis.url, "counting": "exact"}
+        weir = self.weir(self.fast_upstream(), limit, settings={"store": store})
+        weir.wait_store()
+        self.load(weir, 3, "before")
+        before = weir.rss()
+        redis.pause()
+        during = self.load(weir, self.SECONDS, "during")
+        frozen = weir.rss()
+        redis.resume()
+        self.eventually(lambda: weir.client.get("/", who("after")) and
+                        weir.metrics().value("weir_store_breaker_open") == 0, 15, "counting in Redis again")
+        after = weir.rss()
+        print(f"{len(during)} requests to a frozen store: {(frozen - before) >> 10} KiB more, {(after - before) >> 10} after")
+        self.assertEqual({answer.status for answer in during}, {200})
+        self.assertGreater(len(during), self.SECONDS * self.RATE * 0.5)
+        self.assertGreater(weir.metrics().value("weir_store_spared_calls_total"), 0)
+        self.assertLess(frozen - before, self.MOST)
+        self.assertLess(after - before, self.MOST)
+
+    def load(self, weir, seconds, name):
+        rates = {f"{name}{n}": self.RATE / 50 for n in range(50)}
+        return [answer for each in drive([weir.client.address], rates, seconds).values() for answer in each]
+
+
 class Freeze(NamedTuple):
     """Shares of the requests, of the gateway that had the worst."""
     in_time: float   # judged within the deadline and 5 ms, until the breaker was open
@@ -218,5 +254,4 @@ class Freeze(NamedTuple):
 
 
 if __name__ == "__main__":
-    import unittest
     unittest.main()

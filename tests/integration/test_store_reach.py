@@ -4,11 +4,13 @@ to run scripts looks like."""
 import os
 import tempfile
 import shutil
+import time
 
 from support.case import GatewayCase, who
 from support.certificates import Authority
 from support.client import statuses
 from support.ports import free_port
+from support.weir_process import run
 
 LIMIT = {"user": {"default": 10, "window": "31d"}}
 
@@ -75,14 +77,70 @@ class Reach(GatewayCase):
                    "+@write", "+time", "+info", "+config|get")
         self.counts(self.gateway(url=redis.url, username="weir", password="pw"), redis)
 
-    def test_an_account_that_may_not_run_scripts_is_loud(self):
+    WEAK = ("ACL", "SETUSER", "weak", "on", ">pw", "~*", "+@all", "-@scripting")
+
+    def weak(self, redis, limit=LIMIT, **more):
+        store = {"kind": "redis", "timeout": "3s", "url": redis.url, "username": "weak", "password": "pw"}
+        return self.weir(self.upstream(), limit, settings={"store": store}, **more)
+
+    def ready(self, weir):
+        try:
+            return weir.admin.get("/readyz").status == 200
+        except OSError:
+            return False
+
+    def test_an_account_that_may_not_run_scripts_is_not_ready(self):
+        """It says why, and serves all the same; as soon as the right is given, it is ready."""
         redis = self.redis()
-        redis.call("ACL", "SETUSER", "weak", "on", ">pw", "~*", "+@all", "-@scripting")
-        weir = self.gateway(url=redis.url, username="weak", password="pw")
+        redis.call(*self.WEAK)
+        weir = self.weak(redis, wait=False)
+        self.eventually(lambda: weir.lines("gateway.start"), 20, "the start")
+        self.eventually(lambda: b"NOPERM" in weir.admin.get("/readyz").body, 10, "the reason")
+        for _ in range(30):  # longer than a store that is absent is waited for
+            answer = weir.admin.get("/readyz")
+            self.assertEqual(answer.status, 503)
+            time.sleep(0.1)
+        self.assertIn(b"the account may not run scripts; it needs +eval +evalsha", answer.body)
+        health = run("health", "--admin", "%s:%d" % weir.admin.address)
+        self.assertEqual((health.returncode, "NOPERM" in health.stdout), (1, True), health)
+        self.assertIn("NOPERM", weir.status()["not_ready"])
+        self.assertEqual(weir.admin.get("/livez").status, 200)
         passed = statuses(weir.client.repeat(20, "/", who("A", "u")))[200]
         self.assertTrue(10 <= passed <= 12, f"{passed}: counted in this process instead")
-        self.eventually(lambda: weir.lines("NOPERM"), 5, "the reason in the log")
-        self.assertGreater(weir.metrics().value("weir_store_errors_total"), 0)
+        self.assertTrue(weir.lines("NOPERM"), "the reason in the log")
+        redis.call("ACL", "SETUSER", "weak", "+@scripting")
+        self.eventually(lambda: self.ready(weir), 10, "the right is noticed")
+        self.eventually(lambda: weir.metrics().value("weir_store_self_test", finding="no_scripts") == 0, 5, "all well")
+
+    def test_a_right_that_is_taken_away_later(self):
+        """The gateway stays ready, and says that it counts alone: ladder level, one line each interval, what the limits
+        are worth. Where nothing is counted no remaining permits are made up."""
+        redis = self.redis()
+        redis.call(*self.WEAK[:-1])
+        limit = {**LIMIT, "caller": {"default": 7, "window": "31d", "on_store_failure": {"brief": "allow", "long": "allow"}}}
+        weir = self.weak(redis, limit)
+        weir.wait_store()
+        first = weir.client.get("/", who("A", "u"))
+        self.assertEqual((first.status, first["X-RateLimit-Remaining"]), (200, "6"))
+        redis.call("ACL", "SETUSER", "weak", "-@scripting")
+        answers = weir.client.repeat(60, "/", who("B", "v"))
+        self.assertLessEqual(statuses(answers)[200], 11, "the user layer counts here")
+        last = answers[0]
+        self.assertEqual(last.number("X-RateLimit-Limit"), 10, "of the layer that counts, not of the one that lets all pass")
+        self.eventually(lambda: weir.metrics().value("weir_store_state") == 1, 10, "the ladder's level")
+        promises = {one["layer"]: one["promise"] for one in weir.admin.get("/limits").json()["layers"]}
+        self.assertEqual({name: one["counted"] for name, one in promises.items()}, {"caller": "allow", "user": "local"})
+        self.assertIsNone(promises["caller"]["overshoot"]["now"]["permits"])
+        self.assertEqual(weir.admin.get("/readyz").status, 200)
+        self.eventually(lambda: weir.lines("store.noperm"), 5, "the reason")
+        for _ in range(3):
+            weir.client.repeat(50, "/", who("C", "w"))
+            time.sleep(0.5)
+        self.assertLessEqual(len(weir.lines("store.noperm")), 2, "one line each interval")
+        self.assertEqual(len(weir.lines("store.health")), 1)
+        redis.call("ACL", "SETUSER", "weak", "+@scripting")
+        self.eventually(lambda: weir.client.repeat(4, "/", who("D", "x")) and
+                        weir.metrics().value("weir_store_state") == 0, 15, "the way back")
 
 
 if __name__ == "__main__":

@@ -24,13 +24,12 @@ TEST(Error, ClassifiesByTheFirstWord) {
 }
 
 TEST(Error, BugsAreNoOutage) {
-  for (const ErrorKind bug :
-       {ErrorKind::moved, ErrorKind::crossslot, ErrorKind::wrong_type, ErrorKind::noperm}) {
+  for (const ErrorKind bug : {ErrorKind::moved, ErrorKind::crossslot, ErrorKind::wrong_type}) {
     EXPECT_FALSE(is_outage(make_error_code(bug))) << name_of(bug);
   }
   for (const ErrorKind outage :
        {ErrorKind::unavailable, ErrorKind::timeout, ErrorKind::protocol, ErrorKind::loading, ErrorKind::oom,
-        ErrorKind::readonly, ErrorKind::noauth}) {
+        ErrorKind::readonly, ErrorKind::noauth, ErrorKind::noperm}) {
     EXPECT_TRUE(is_outage(make_error_code(outage))) << name_of(outage);
   }
   EXPECT_FALSE(is_outage({}));
