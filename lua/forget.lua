@@ -7,10 +7,12 @@
 
 --- @include "prelude_time"
 
+local nothing = struct.pack('>Bdd', 2, 0, 0)  -- layout, used, ends
 local raw = redis.pcall('GET', KEYS[1])
-local fresh = type(raw) == 'string' and string.find(raw, '^0:0:%d+$')
+local fresh = type(raw) == 'string' and string.sub(raw, 1, #nothing) == nothing
 local existed = redis.call('DEL', KEYS[1])
 if ARGV[1] then
-  redis.call('SET', KEYS[1], string.format('0:0:%d', now), 'PX', string.format('%d', tonumber(ARGV[1]) + grace))
+  local state = nothing .. struct.pack('>d', now)
+  redis.call('SET', KEYS[1], state, 'PX', string.format('%d', tonumber(ARGV[1]) + grace))
 end
 return fresh and 0 or existed

@@ -123,7 +123,7 @@ void measure(const Server& server, const char* name, const redis::ConnectionOpti
   store::RedisStore store(std::make_shared<redis::SingleCaller>(connection), std::chrono::seconds(10));
   while (!connection->ready()) loop.run_one();
   static int runs = 0;
-  Run run{store, "w1:edge-" + std::to_string(++runs) + ":", {}, decisions};
+  Run run{store, "w2:edge-" + std::to_string(++runs) + ":", {}, decisions};
   for (std::size_t n = 0; n < 4; ++n) run.policies[n].terms = terms[n];
   const double own = own_cpu_seconds();
   const double theirs = server.cpu_seconds();

@@ -4,54 +4,58 @@
 
 --- @include "permits"
 
+local function slot(c, n)
+  return format('%d:%d', c.owner, n)
+end
+
 -- How many live permits the owner holds. They are numbered from 1 without a gap.
 local function held(c)
   local n = 0
   while true do
-    local expires = call('ZSCORE', c.key, c.owner .. ':' .. format('%d', n + 1))
+    local expires = call('ZSCORE', c.key, slot(c, n + 1))
     if not expires or tonumber(expires) <= now then return n end
     n = n + 1
   end
 end
 
 local function hold(c, count)
-  add(c.key, count, now + c.window, function(n) return c.owner .. ':' .. format('%d', n) end)
-  call('PEXPIRE', c.key, c.window + grace)
+  add(c.key, count, now + c.policy.window, function(n) return slot(c, n) end)
+  call('PEXPIRE', c.key, c.policy.window + grace)
 end
 
 local function release(c)
   local n = 1
-  while call('ZREM', c.key, c.owner .. ':' .. format('%d', n)) == 1 do n = n + 1 end
+  while call('ZREM', c.key, slot(c, n)) == 1 do n = n + 1 end
 end
 
 return {
   roll = function(c)
-    return look(c, now, now + c.window)
+    return look(c, now, now + c.policy.window)
   end,
 
   within = function(c, cost)
-    return c.have + cost <= c.limit
+    return c.have + cost <= c.policy.limit
   end,
 
   left = function(c)
-    return max(0, c.limit - c.have), c.have > 0 and c.last - now or 0
+    return max(0, c.policy.limit - c.have), c.have > 0 and c.last - now or 0
   end,
 
   retry = function(c, cost)
-    return cost > c.limit and NEVER or 1000
+    return cost > c.policy.limit and NEVER or 1000
   end,
 
   charge = function(c, cost)
     c.adding = cost
-    if cost > 0 then c.have, c.last = c.have + cost, now + c.window end
+    if cost > 0 then c.have, c.last = c.have + cost, now + c.policy.window end
   end,
 
   write = function(c)
     local adding = c.adding or 0
-    if c.late then pull_back(c.key, now + c.window) end
+    if c.late then pull_back(c.key, now + c.policy.window) end
     trim(c.key, c.dead, adding)
     if adding > 0 then hold(c, held(c) + adding) end
-    call('PEXPIRE', c.key, c.window + grace)
+    call('PEXPIRE', c.key, c.policy.window + grace)
   end,
 
   release = release,

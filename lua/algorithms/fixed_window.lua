@@ -1,17 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- fixed_window: one count per window. State "ends:used": the window's end (ms) and the permits used in it; of a
--- counter that was reset in this window "ends:used:reset", when that was (forget.lua writes it).
--- terms: the offset in ms, or the four bounds "t0:t1:t2:t3" of three calendar windows.
+-- fixed_window: one count per window. State: used | ends: the permits used in the window and its end (ms); of a counter
+-- that was reset in this window also when that was (forget.lua writes it).
+-- terms: none, or the four bounds of three calendar windows. The offset comes with the counter.
 
 -- Start and end of the window that holds `now`, and the latest end that a stored window may have.
-local function bounds(c)
-  local offset = tonumber(c.terms)
-  if offset then
-    local start = now - (now + offset) % c.window
-    return start, start + c.window, start + 2 * c.window
+local function bounds(p, offset)
+  local a, b, d, e = p.a, p.b, p.d, p.e
+  if not a then
+    local start = now - (now + offset) % p.window
+    return start, start + p.window, start + 2 * p.window
   end
-  local a, b, d, e = match(c.terms, '^(%d+):(%d+):(%d+):(%d+)$')
-  a, b, d, e = tonumber(a), tonumber(b), tonumber(d), tonumber(e)
   if now < b then return a, b, e end
   if now < d then return b, d, e end
   return d, e, e
@@ -25,32 +23,36 @@ end
 return {
   text = true,
 
-  roll = function(c)
-    local start, ends, newest = bounds(c)
-    c.length, c.ends, c.used = ends - start, ends, 0
-    if c.raw == '' then return end
-    local stored, used, reset = match(c.raw, '^(%d+):(%d+)$')
-    if not stored then stored, used, reset = match(c.raw, '^(%d+):(%d+):(%d+)$') end
-    stored, used = tonumber(stored), tonumber(used)
-    c.reset = reset and tonumber(reset)
-    if not stored or stored < ends then return end
+  terms = function(p, a, b, d, e)
+    p.a, p.b, p.d, p.e = a, b, d, e
+  end,
+
+  roll = function(c, raw, offset)
+    local start, ends, newest = bounds(c.policy, offset)
+    c.starts, c.ends, c.used = start, ends, 0
+    if #raw ~= 17 and #raw ~= 25 then return end
+    local layout, used, stored = read('>Bdd', raw)
+    if layout ~= LAYOUT then return end
+    if #raw == 25 then c.reset = read('>d', raw, 18) end
+    if stored < ends then return end
+    c.used = used
     if stored <= newest then
-      c.ends, c.used = stored, used
+      c.starts, c.ends, c.whole = stored - ends + start, stored, false
     else
-      c.used, c.changed = used, true
+      c.changed = true
     end
   end,
 
   within = function(c, cost)
-    return c.used + cost <= c.limit
+    return c.used + cost <= c.policy.limit
   end,
 
   left = function(c)
-    return max(0, c.limit - c.used), c.used > 0 and ends_in(c) or 0
+    return max(0, c.policy.limit - c.used), c.used > 0 and ends_in(c) or 0
   end,
 
   retry = function(c, cost)
-    return cost > c.limit and NEVER or ends_in(c)
+    return cost > c.policy.limit and NEVER or ends_in(c)
   end,
 
   charge = function(c, cost)
@@ -58,7 +60,7 @@ return {
   end,
 
   adjust = function(c, charged_at, delta)
-    if delta < 0 and charged_at < c.ends - c.length then return end
+    if delta < 0 and charged_at < c.starts then return end
     c.used = max(0, c.used + delta)
   end,
 
@@ -69,8 +71,10 @@ return {
   end,
 
   write = function(c)
-    local text = format('%d:%d', c.ends, c.used)
-    if c.reset and c.reset >= c.ends - c.length then text = format('%s:%d', text, c.reset) end
-    keep(c.key, text, c.ends - now)
+    local head = pack('>Bd', LAYOUT, c.used)
+    if not c.whole then return overwrite(c, head) end
+    local tail = pack('>d', c.ends)
+    if c.reset and c.reset >= c.starts then tail = tail .. pack('>d', c.reset) end
+    keep(c, head .. tail, c.ends - now)
   end,
 }

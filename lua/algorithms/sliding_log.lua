@@ -7,22 +7,22 @@
 
 return {
   roll = function(c)
-    return look(c, now - c.window, now)
+    return look(c, now - c.policy.window, now)
   end,
 
   within = function(c, cost)
-    return c.have + cost <= c.limit
+    return c.have + cost <= c.policy.limit
   end,
 
   left = function(c)
-    return max(0, c.limit - c.have), c.have > 0 and c.last + c.window - now or 0
+    return max(0, c.policy.limit - c.have), c.have > 0 and c.last + c.policy.window - now or 0
   end,
 
   retry = function(c, cost)
-    if cost > c.limit then return NEVER end
-    local place = c.total + cost - c.limit - 1
+    if cost > c.policy.limit then return NEVER end
+    local place = c.total + cost - c.policy.limit - 1
     local entry = call('ZRANGE', c.key, place, place, 'WITHSCORES')
-    return min(tonumber(entry[2]), now) + c.window - now
+    return min(tonumber(entry[2]), now) + c.policy.window - now
   end,
 
   charge = function(c, cost)
@@ -49,6 +49,6 @@ return {
       local found = call('ZRANGEBYSCORE', c.key, at, at, 'LIMIT', 0, min(c.removing, BATCH))
       if found[1] then call('ZREM', c.key, unpack(found)) end
     end
-    call('PEXPIRE', c.key, c.window + grace)
+    call('PEXPIRE', c.key, c.policy.window + grace)
   end,
 }

@@ -1,111 +1,120 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- sliding_window: the last N+1 cells of a window cut in N; never more than the limit in any window.
--- State "top:have:width:" and then N+1 counts of `width` digits each, oldest first, newest (cell `top`) last.
--- `have` is their sum, so that a hit that passes reads no cell but the newest; only a refusal walks them.
--- terms: N.
+-- State: top, have, newest | N older cells, oldest first: the number of the newest cell, the sum of all, and the count
+-- of each. So a hit that passes touches no cell but the newest; only a refusal walks the older ones. terms: N.
 
-local sub, rep, gsub = string.sub, string.rep, string.gsub
+local rep, sub = string.rep, string.sub
 
-local function cell(c, k)
-  return tonumber(sub(c.cells, k * c.width + 1, (k + 1) * c.width))
+local HEAD, CELL = 25, 8  -- bytes
+local EMPTY = rep('\0', CELL)
+
+local function older(c, k)
+  return (read('>d', c.older, k * CELL + 1))
 end
 
-local function put(c, k, count)
-  local digits = format('%d', count)
-  if #digits > c.width then
-    local more = rep('0', #digits - c.width)
-    c.cells = gsub(c.cells, rep('%d', c.width), more .. '%0')
-    c.width = #digits
-  end
-  digits = rep('0', c.width - #digits) .. digits
-  c.cells = sub(c.cells, 1, k * c.width) .. digits .. sub(c.cells, (k + 1) * c.width + 1)
+-- Cell k: 0 is the oldest, N the newest.
+local function cell(c, k)
+  if k == c.policy.cells then return c.newest end
+  return older(c, k)
 end
 
 -- Lets the oldest `gone` cells fall out and as many empty ones come in.
 local function shift(c, gone)
-  if gone > c.n then
-    c.cells, c.have = rep('0', (c.n + 1) * c.width), 0
+  local cells = c.policy.cells
+  c.whole = true
+  if gone > cells then
+    c.older, c.newest, c.have = rep(EMPTY, cells), 0, 0
     return
   end
-  for k = 0, gone - 1 do c.have = c.have - cell(c, k) end
-  c.cells = sub(c.cells, gone * c.width + 1) .. rep('0', gone * c.width)
+  for k = 0, gone - 1 do c.have = c.have - older(c, k) end
+  c.older, c.newest = sub(c.older, gone * CELL + 1) .. pack('>d', c.newest) .. rep(EMPTY, gone - 1), 0
 end
 
--- How long until cell k (0 oldest, N newest) no longer counts.
+-- How long until cell k no longer counts.
 local function leaves_in(c, k)
-  return (c.top + k + 1) * c.step - now
+  return (c.top + k + 1) * c.policy.step - now
 end
 
 local function newest(c)
-  local empty = rep('0', c.width)
-  for k = c.n, 0, -1 do
-    if sub(c.cells, k * c.width + 1, (k + 1) * c.width) ~= empty then return k end
+  for k = c.policy.cells, 0, -1 do
+    if cell(c, k) ~= 0 then return k end
   end
-end
-
-local function fresh(c, top)
-  c.top, c.have, c.width = top, 0, #format('%d', c.limit)
-  c.cells = rep('0', (c.n + 1) * c.width)
 end
 
 return {
   text = true,
 
-  roll = function(c)
-    c.n = tonumber(c.terms)
-    c.step = ceil(c.window / c.n)
-    local at = floor(now / c.step)
-    if c.raw == '' then return fresh(c, at) end
-    local top, have, width, cells = match(c.raw, '^(%d+):(%d+):(%d+):(%d+)$')
-    if not top then return fresh(c, at) end
-    c.top, c.have, c.width, c.cells = tonumber(top), tonumber(have), tonumber(width), cells
-    if #cells ~= (c.n + 1) * c.width then
-      -- Written with another N: what it counted is as recent as it can be.
-      fresh(c, at)
-      c.have = tonumber(have)
-      put(c, c.n, c.have)
-    elseif at > c.top then
-      shift(c, at - c.top)
-      c.top = at
-    elseif at < c.top - 1 then
-      c.top, c.changed = at, true
+  terms = function(p, cells)
+    p.cells, p.step = cells, ceil(p.window / cells)
+  end,
+
+  roll = function(c, raw)
+    local cells, at = c.policy.cells, floor(now / c.policy.step)
+    local layout, top, have, count = nil, at, 0, 0
+    if #raw >= HEAD then layout, top, have, count = read('>Bddd', raw) end
+    if layout == LAYOUT and #raw == HEAD + cells * CELL then
+      c.top, c.have, c.newest, c.older, c.whole = top, have, count, sub(raw, HEAD + 1), false
+      if at > top then
+        shift(c, at - top)
+        c.top = at
+      elseif at < top - 1 then
+        c.top, c.changed, c.whole = at, true, true
+      end
+    else
+      -- Written with another N, what it counted is as recent as it can be.
+      local kept = layout == LAYOUT and (#raw - HEAD) % CELL == 0 and have or 0
+      c.top, c.have, c.newest, c.older = at, kept, kept, rep(EMPTY, cells)
     end
   end,
 
   within = function(c, cost)
-    return c.have + cost <= c.limit
+    return c.have + cost <= c.policy.limit
   end,
 
   left = function(c)
-    return max(0, c.limit - c.have), c.have > 0 and leaves_in(c, newest(c)) or 0
+    local left, reset = c.policy.limit - c.have, 0
+    if c.newest > 0 then
+      reset = leaves_in(c, c.policy.cells)
+    elseif c.have > 0 then
+      reset = leaves_in(c, newest(c))
+    end
+    return left > 0 and left or 0, reset
   end,
 
   retry = function(c, cost)
-    if cost > c.limit then return NEVER end
+    local p = c.policy
+    if cost > p.limit then return NEVER end
     local left = c.have
-    for k = 0, c.n do
+    for k = 0, p.cells do
       left = left - cell(c, k)
-      if left + cost <= c.limit then return leaves_in(c, k) end
+      if left + cost <= p.limit then return leaves_in(c, k) end
     end
     return NEVER
   end,
 
   charge = function(c, cost)
-    put(c, c.n, cell(c, c.n) + cost)
+    c.newest = c.newest + cost
     c.have = c.have + cost
   end,
 
   adjust = function(c, charged_at, delta)
-    local k = c.n
-    if delta < 0 then k = floor(charged_at / c.step) - c.top + c.n end
-    if k < 0 or k > c.n then return end
+    local cells = c.policy.cells
+    local k = cells
+    if delta < 0 then k = floor(charged_at / c.policy.step) - c.top + cells end
+    if k < 0 or k > cells then return end
     local before = cell(c, k)
     local after = max(0, before + delta)
-    put(c, k, after)
     c.have = c.have + after - before
+    if k == cells then
+      c.newest = after
+    else
+      c.older, c.whole = sub(c.older, 1, k * CELL) .. pack('>d', after) .. sub(c.older, (k + 1) * CELL + 1), true
+    end
   end,
 
   write = function(c)
-    keep(c.key, format('%d:%d:%d:', c.top, c.have, c.width) .. c.cells, leaves_in(c, c.n))
+    local head = pack('>Bddd', LAYOUT, c.top, c.have, c.newest)
+    if not c.whole then return overwrite(c, head) end
+    keep(c, head .. c.older, leaves_in(c, c.policy.cells))
   end,
 }

@@ -29,7 +29,7 @@ std::string_view advice(ErrorKind kind) {
     case ErrorKind::noauth:
       return "NOAUTH or WRONGPASS: store.username or store.password_file is not accepted";
     case ErrorKind::noperm:
-      return "NOPERM: the account needs +eval +evalsha and all keys w1:*";
+      return "NOPERM: the account needs +eval +evalsha and all keys w1:* and w2:*";
     case ErrorKind::moved:
     case ErrorKind::ask:
       return "MOVED or ASK: this is a cluster; write store.cluster: true";
@@ -40,7 +40,7 @@ std::string_view advice(ErrorKind kind) {
     case ErrorKind::cluster_down:
       return "CLUSTERDOWN: a slot of the cluster has no node";
     case ErrorKind::wrong_type:
-      return "WRONGTYPE: something else writes keys named w1:*";
+      return "WRONGTYPE: something else writes keys named w2:*";
     case ErrorKind::tls:
       return "no TLS handshake: see store.tls (ca, server_name, certificate)";
     case ErrorKind::protocol:
@@ -56,7 +56,7 @@ std::string_view advice(ErrorKind kind) {
 std::string_view advice(store::Finding finding) {
   switch (finding) {
     case store::Finding::no_scripts:
-      return "NOPERM: the account may not run scripts; it needs +eval +evalsha and all keys w1:*";
+      return "NOPERM: the account may not run scripts; it needs +eval +evalsha and all keys w1:* and w2:*";
     case store::Finding::evicts:
       return "maxmemory-policy evicts keys: counters may be forgotten; give it a store of its own with "
              "noeviction";
@@ -87,10 +87,10 @@ std::string_view store_fault(const Workers& workers) {
   const StoreStack& stores = workers.front()->stores();
   if (runs_no_scripts(stores.check()))
     return "the shared store: NOPERM: the account may not run scripts; it needs +eval +evalsha and all keys "
-           "w1:*";
+           "w1:* and w2:*";
   if (stores.parent() != nullptr && runs_no_scripts(stores.parent()->check()))
     return "the parent store: NOPERM: the account may not run scripts; it needs +eval +evalsha and all keys "
-           "w1:*";
+           "w1:* and w2:*";
   return {};
 }
 

@@ -130,7 +130,7 @@ std::string_view ComponentValues::write(std::uint8_t dimension, std::string_view
 }
 
 KeyShape::KeyShape(std::string_view node, const Layer& layer, std::uint8_t caller_dimension)
-    : head_("w1:" + escaped(node, kMaxNameBytes) + ':'),
+    : head_("w2:" + escaped(node, kMaxNameBytes) + ':'),
       exempt_head_(head_ + "x:"),
       layer_(':' + escaped(layer.name, kMaxNameBytes) + ':') {
   const auto caller = std::find(layer.key.begin(), layer.key.end(), caller_dimension);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The name of a counter, from root to leaf:
 //
-//   w1:<node>:<components>:<layer>:<algorithm>:<window>
-//   w1:edge-1:{c=acme}:u=alice:user:tb:60000
+//   w2:<node>:<components>:<layer>:<algorithm>:<window>
+//   w2:edge-1:{c=acme}:u=alice:user:tb:60000
 //
-//   w1           version of the stored format
-//   x            after the node, for the exempt lane's counters: w1:edge-1:x:{c=acme}:...
+//   w2           version of the stored format
+//   x            after the node, for the exempt lane's counters: w2:edge-1:x:{c=acme}:...
 //   components   one per dimension of the layer's key: letter=value, `c~` for the one shared key of requests
 //                without a value, `n` for the node dimension itself (its value is the second field)
 //   {...}        the hash tag, so that a caller's counters share a slot: the caller's component if the key
@@ -75,8 +75,8 @@ class KeyShape {
   std::size_t write_components(char* out, ComponentValues& values) const;
   std::size_t write_digest(char* out, ComponentValues& values) const;
 
-  std::string head_;         // w1:edge-1:
-  std::string exempt_head_;  // w1:edge-1:x:
+  std::string head_;         // w2:edge-1:
+  std::string exempt_head_;  // w2:edge-1:x:
   std::vector<Part> parts_;
   std::size_t fixed_bytes_ = 0;    // everything but the values
   std::string layer_;              // :user:

@@ -2,7 +2,6 @@
 #include "store/chain_call.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/hash.hpp"
 
@@ -13,90 +12,74 @@ using limit::AlgorithmKind;
 using limit::Charge;
 using limit::ChargeSet;
 
-// Numbers with colons between them.
-class NumberText {
- public:
-  void add(std::int64_t value) {
-    if (size_ > 0) text_[size_++] = ':';
-    const auto end = std::to_chars(text_.data() + size_, text_.data() + text_.size(), value);
-    size_ = static_cast<std::size_t>(end.ptr - text_.data());
+// What lua/chain.lua gets of a policy: its algorithm, limit, window, and what only this algorithm needs; see
+// `terms` in lua/algorithms/*.lua.
+void pack_policy(Packed& out, const Charge& charge) {
+  const limit::Terms& terms = charge.policy->terms;
+  const auto start = [&out, &terms](std::size_t more) {
+    out.start_array(3 + more);
+    out.add(limit::name_of(terms.algorithm));
+    out.add(terms.limit);
+    out.add(terms.window_ms);
+  };
+  switch (terms.algorithm) {
+    case AlgorithmKind::fixed_window:
+      start(terms.calendar ? charge.request.bounds.at.size() : 0);
+      if (!terms.calendar) break;
+      for (const std::int64_t bound : charge.request.bounds.at) out.add(bound);
+      break;
+    case AlgorithmKind::sliding_counter:
+    case AlgorithmKind::sliding_log:
+    case AlgorithmKind::concurrency:
+      start(0);
+      break;
+    case AlgorithmKind::sliding_window:
+      start(1);
+      out.add(terms.cells);
+      break;
+    case AlgorithmKind::token_bucket:
+    case AlgorithmKind::gcra:
+      start(1);
+      out.add(terms.burst);
+      break;
+    case AlgorithmKind::leaky_bucket:
+      start(2);
+      out.add(terms.burst);
+      out.add(terms.max_wait_ms);
+      break;
   }
-  std::string_view view() const { return {text_.data(), size_}; }
+}
 
- private:
-  std::array<char, 400> text_;
-  std::size_t size_ = 0;
-};
-
-// What only this counter's algorithm needs, as text; see `terms` in lua/algorithms/*.lua.
-class TermsText : public NumberText {
- public:
-  explicit TermsText(const Charge& charge) {
-    const limit::Terms& terms = charge.policy->terms;
-    switch (terms.algorithm) {
-      case AlgorithmKind::fixed_window:
-        if (terms.calendar) {
-          for (const std::int64_t bound : charge.request.bounds.at) add(bound);
-          break;
-        }
-        [[fallthrough]];
-      case AlgorithmKind::sliding_counter:
-        add(charge.request.offset_ms);
-        break;
-      case AlgorithmKind::sliding_window:
-        add(terms.cells);
-        break;
-      case AlgorithmKind::sliding_log:
-      case AlgorithmKind::concurrency:
-        break;
-      case AlgorithmKind::token_bucket:
-      case AlgorithmKind::gcra:
-        add(terms.burst);
-        break;
-      case AlgorithmKind::leaky_bucket:
-        add(terms.burst);
-        add(terms.max_wait_ms);
-        break;
+void pack_lease(Packed& out, const limit::Lease& lease) {
+  const bool saw = lease.seen.ends_ms != 0;
+  out.start_array(4 + 2 * (lease.back.size() + lease.spent.size()) + (saw ? 3 : 0));
+  for (const std::int64_t value : {lease.more, lease.least, lease.permille, lease.life_ms}) out.add(value);
+  for (const auto* moments : {&lease.back, &lease.spent}) {
+    for (const limit::Lease::Spent& moment : *moments) {
+      out.add(moment.count);
+      out.add(moment.at_ms);
     }
   }
-};
+  if (!saw) return;
+  for (const std::int64_t value : {lease.seen.used, lease.seen.ends_ms, lease.seen.at_ms}) out.add(value);
+}
 
-// What a layer says beside its place: the cost, and after it what only this request has.
-class CostText : public NumberText {
- public:
-  CostText(const Charge& charge, std::int64_t cost) {
-    add(cost);
-    if (charge.policy->terms.algorithm == AlgorithmKind::concurrency) {
-      add(static_cast<std::int64_t>(charge.request.owner));
-    } else if (charge.lease != nullptr) {
-      add_lease(*charge.lease);
-    }
-  }
+bool is_slot(const Charge& charge) {
+  return charge.policy->terms.algorithm == AlgorithmKind::concurrency;
+}
 
- private:
-  void add_lease(const limit::Lease& lease) {
-    for (const std::int64_t value : {lease.more, lease.least, lease.permille, lease.life_ms}) add(value);
-    for (const auto* moments : {&lease.back, &lease.spent}) {
-      for (const limit::Lease::Spent& moment : *moments) {
-        add(moment.count);
-        add(moment.at_ms);
-      }
-    }
-    if (lease.seen.ends_ms == 0) return;
-    for (const std::int64_t value : {lease.seen.used, lease.seen.ends_ms, lease.seen.at_ms}) add(value);
-  }
-};
+bool same_policy(const Charge& one, const Charge& other) {
+  if (one.policy != other.policy && one.policy->terms != other.policy->terms) return false;
+  return !one.policy->terms.calendar || one.request.bounds.at == other.request.bounds.at;
+}
 
 // Whether both mean one counter that is judged in one way.
 bool same_terms(const Charge& one, const Charge& other) {
-  if (one.policy != other.policy && one.policy->terms != other.policy->terms) return false;
-  if (one.policy->terms.calendar) return one.request.bounds.at == other.request.bounds.at;
-  return one.request.offset_ms == other.request.offset_ms;
+  return same_policy(one, other) && one.request.offset_ms == other.request.offset_ms;
 }
 
 bool concerns(const Charge& charge, bool slots) {
-  const bool is_slot = charge.policy->terms.algorithm == AlgorithmKind::concurrency;
-  return charge.charged && charge.answered == limit::Answered::store && is_slot == slots;
+  return charge.charged && charge.answered == limit::Answered::store && is_slot(charge) == slots;
 }
 
 }  // namespace
@@ -118,25 +101,30 @@ void ChainCall::start(std::string_view operation) {
   settles_ = operation == "settle";
   layers_ = 0;
   counters_.clear();
+  policies_.clear();
   table_.fill(0);
-  for (redis::ScriptArguments* part : {&keys_, &head_, &requests_}) part->clear();
+  for (redis::ScriptArguments* part : {&keys_, &head_}) part->clear();
+  for (Packed* part : {&packed_policies_, &packed_counters_, &requests_}) part->clear();
   head_.add(operation);
 }
 
 bool ChainCall::add(const ChargeSet& set) {
   if (layers_ > 0 && !fits(set)) return false;
-  requests_.add(static_cast<std::int64_t>(set.size));
-  for (const Charge& charge : set.charges()) add_layer(charge, charge.request.cost);
+  const auto says_more = [](const Charge& charge) { return charge.lease != nullptr || is_slot(charge); };
+  const Says says = std::ranges::any_of(set.charges(), says_more) ? Says::more : Says::cost;
+  start_request(set.size, says);
+  for (const Charge& charge : set.charges()) add_layer(charge, charge.request.cost, says);
   return true;
 }
 
 bool ChainCall::add_notice(const ChargeSet& set, std::int64_t delta) {
   const auto wanted = [this](const Charge& charge) { return concerns(charge, !settles_); };
-  const std::int64_t count = std::ranges::count_if(set.charges(), wanted);
+  const auto count = static_cast<std::size_t>(std::ranges::count_if(set.charges(), wanted));
   if (count == 0) return false;
-  requests_.add(count);
+  const Says says = settles_ ? Says::cost : Says::more;
+  start_request(count, says);
   for (const Charge& charge : set.charges()) {
-    if (wanted(charge)) add_layer(charge, settles_ ? delta : charge.request.cost);
+    if (wanted(charge)) add_layer(charge, settles_ ? delta : charge.request.cost, says);
   }
   return true;
 }
@@ -144,11 +132,13 @@ bool ChainCall::add_notice(const ChargeSet& set, std::int64_t delta) {
 void ChainCall::write(redis::ScriptArguments& out) const {
   out.clear();
   out.start(counters_.size());
-  for (const redis::ScriptArguments* part : {&keys_, &head_, &requests_}) out.add(*part);
+  for (const redis::ScriptArguments* part : {&keys_, &head_}) out.add(*part);
+  for (const Packed* part : {&packed_policies_, &packed_counters_, &requests_}) out.add(part->view());
 }
 
 bool ChainCall::fits(const ChargeSet& set) const {
-  const std::size_t bytes = keys_.tail.size() + head_.tail.size() + requests_.tail.size();
+  const std::size_t bytes =
+      keys_.tail.size() + packed_policies_.size() + packed_counters_.size() + requests_.size();
   if (layers_ + set.size > kMostLayers || bytes > kMostBytes || set.accounting != accounting_) return false;
   return std::ranges::all_of(set.charges(), [this](const Charge& charge) {
     const std::uint16_t place = table_[seat_of(charge.key)];
@@ -167,22 +157,43 @@ std::size_t ChainCall::seat_of(std::string_view key) const {
 std::size_t ChainCall::place_of(const Charge& charge) {
   std::uint16_t& place = table_[seat_of(charge.key)];
   if (place != 0 && same_terms(*counters_[place - 1], charge)) return place;
-  const limit::Terms& terms = charge.policy->terms;
   counters_.push_back(&charge);
   keys_.add(charge.key);
-  head_.add(limit::name_of(terms.algorithm));
-  head_.add(terms.limit);
-  head_.add(terms.window_ms);
-  head_.add(TermsText(charge).view());
+  packed_counters_.add(static_cast<std::int64_t>(place_of_policy(charge)));
+  packed_counters_.add(charge.request.offset_ms);
   place = static_cast<std::uint16_t>(counters_.size());
   return place;
 }
 
-void ChainCall::add_layer(const Charge& charge, std::int64_t cost) {
+// One that is there twice does no harm, so that the search can be short.
+std::size_t ChainCall::place_of_policy(const Charge& charge) {
+  const std::size_t oldest = policies_.size() > kSearched ? policies_.size() - kSearched : 0;
+  for (std::size_t place = policies_.size(); place > oldest; --place) {
+    if (same_policy(*policies_[place - 1], charge)) return place;
+  }
+  policies_.push_back(&charge);
+  pack_policy(packed_policies_, charge);
+  return policies_.size();
+}
+
+void ChainCall::start_request(std::size_t layers, Says says) {
+  const auto count = static_cast<std::int64_t>(layers);
+  requests_.add(says == Says::more ? -count : count);
+}
+
+void ChainCall::add_layer(const Charge& charge, std::int64_t cost, Says says) {
   ++layers_;
   const auto place = static_cast<std::int64_t>(place_of(charge));
   requests_.add(charge.enforcement == limit::Enforcement::shadow ? -place : place);
-  requests_.add(CostText(charge, cost).view());
+  requests_.add(cost);
+  if (says == Says::cost) return;
+  if (is_slot(charge)) {
+    requests_.add(static_cast<std::int64_t>(charge.request.owner));
+  } else if (charge.lease != nullptr) {
+    pack_lease(requests_, *charge.lease);
+  } else {
+    requests_.add_false();
+  }
 }
 
 // ---------------------------------------------------------------------------------------------- answers

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "redis/script.hpp"
+#include "store/packed.hpp"
 #include "weir/limit/decision.hpp"
 
 namespace weir::store {
@@ -39,21 +40,29 @@ class ChainCall {
 
  private:
   static constexpr std::size_t kTable = 2 * kMostLayers;  // a power of two
+  static constexpr std::size_t kSearched = 16;            // policies that a new counter's is compared with
+  // What the layers of a request say: the cost alone, or also the owner or lease that only this request has.
+  enum class Says : std::uint8_t { cost, more };
 
   void start(std::string_view operation);
   bool fits(const limit::ChargeSet& set) const;
   std::size_t seat_of(std::string_view key) const;
   std::size_t place_of(const limit::Charge& charge);
-  void add_layer(const limit::Charge& charge, std::int64_t cost);
+  std::size_t place_of_policy(const limit::Charge& charge);
+  void start_request(std::size_t layers, Says says);
+  void add_layer(const limit::Charge& charge, std::int64_t cost, Says says);
 
   bool settles_ = false;
   limit::Accounting accounting_ = limit::Accounting::all_or_none;
   std::size_t layers_ = 0;
   std::vector<const limit::Charge*> counters_;  // of each, who named it first
+  std::vector<const limit::Charge*> policies_;  // of each, who had it first
   std::array<std::uint16_t, kTable> table_;     // places in counters_ by key, from 1; 0: none
   redis::ScriptArguments keys_;
-  redis::ScriptArguments head_;  // operation, detail, terms of the keys
-  redis::ScriptArguments requests_;
+  redis::ScriptArguments head_;  // operation, detail
+  Packed packed_policies_;
+  Packed packed_counters_;  // policy and offset of each
+  Packed requests_;
 };
 
 // Reads the answers to the requests of one call, in their order.

@@ -104,13 +104,15 @@ void ChainCaller::board(Line& line, Flight& flight) {
 
 boost::asio::awaitable<void> ChainCaller::serve(std::shared_ptr<ChainCaller> self, Line& line) {
   const redis::Executor executor = self->caller_->executor();
-  co_await boost::asio::post(executor, use_awaitable);  // whoever asks in this turn travels along
-  line.boards = false;
   std::unique_ptr<Flight> flight = self->take_flight();
-  while (!line.waiting.empty()) {
+  do {
+    line.boards = true;
+    co_await boost::asio::post(executor, use_awaitable);  // whoever asks in this turn travels along
+    line.boards = false;
+    if (line.waiting.empty()) break;  // they left with another call
     self->board(line, *flight);
     co_await self->fly(line.slot, *flight);
-  }
+  } while (!line.waiting.empty());
   --line.calls;
   self->spare_.push_back(std::move(flight));
 }

@@ -228,7 +228,7 @@ class Ways(PushCase):
         port, file = free_port(), lambda name: str(authority.folder / name)
         redis = self.redis("--tls-port", str(port), "--tls-cert-file", file("server.pem"), "--tls-key-file",
                            file("server.key"), "--tls-ca-cert-file", file("ca.pem"), "--tls-auth-clients", "no")
-        redis.call("ACL", "SETUSER", "weir", "on", ">secret", "~w1:*", "-@all", "+@connection", "+@scripting",
+        redis.call("ACL", "SETUSER", "weir", "on", ">secret", "~w1:*", "~w2:*", "-@all", "+@connection", "+@scripting",
                    "+@read", "+@write", "+time")
         self.works({"url": f"rediss://localhost:{port}/0", "tls": {"ca": file("ca.pem")}, "username": "weir",
                     "password": "secret"})

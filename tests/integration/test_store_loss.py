@@ -38,7 +38,7 @@ class Loss(GatewayCase):
         return len(allowed(answers))
 
     def used(self):
-        return state_of(self.store, "c=hot}")[1]
+        return state_of(self.store, "c=hot}")[0]
 
     def new_connections(self, weirs):
         self.store.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")

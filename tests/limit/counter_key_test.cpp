@@ -31,9 +31,9 @@ TEST(CounterKey, golden_bytes_of_the_canonical_layers) {
                               layer_of("api", {api}, policy_of(AlgorithmKind::fixed_window, 10)));
   const Built built =
       build(chain, Who().is(caller, "acme").is(user, "alice").is(api, "POST /order/{id}/pay"));
-  EXPECT_THAT(built.keys(), ElementsAre("w1:edge-1:{n}:node:sw:60000", "w1:edge-1:{c=acme}:caller:tb:60000",
-                                        "w1:edge-1:{c=acme}:u=alice:user:tb:60000",
-                                        "w1:edge-1:{a=POST /order/%7Bid%7D/pay}:api:fw:60000"));
+  EXPECT_THAT(built.keys(), ElementsAre("w2:edge-1:{n}:node:sw:60000", "w2:edge-1:{c=acme}:caller:tb:60000",
+                                        "w2:edge-1:{c=acme}:u=alice:user:tb:60000",
+                                        "w2:edge-1:{a=POST /order/%7Bid%7D/pay}:api:fw:60000"));
 }
 
 TEST(CounterKey, golden_bytes_of_every_algorithm_and_dimension) {
@@ -48,25 +48,25 @@ TEST(CounterKey, golden_bytes_of_every_algorithm_and_dimension) {
   Who rest = who;
   rest.is(tier, "t").is(region, "g").is(role, "r").is(declared, "s");
   EXPECT_EQ(key_of({node, api, api_class, upstream, tier, region, role, declared}, rest),
-            "w1:edge-1:{n}:a=a:k=k:p=p:t=t:g=g:r=r:X-Shard=s:test:tb:60000");
+            "w2:edge-1:{n}:a=a:k=k:p=p:t=t:g=g:r=r:X-Shard=s:test:tb:60000");
 }
 
 TEST(CounterKey, the_tag_is_the_callers_wherever_it_stands) {
   const Who who = Who().is(caller, "acme").is(api, "/x").is(user, "bob");
-  EXPECT_EQ(key_of({api, caller}, who), "w1:edge-1:a=/x:{c=acme}:test:tb:60000");
-  EXPECT_EQ(key_of({user, api}, who), "w1:edge-1:{u=bob}:a=/x:test:tb:60000");
+  EXPECT_EQ(key_of({api, caller}, who), "w2:edge-1:a=/x:{c=acme}:test:tb:60000");
+  EXPECT_EQ(key_of({user, api}, who), "w2:edge-1:{u=bob}:a=/x:test:tb:60000");
 }
 
 TEST(CounterKey, missing_empty_and_present_values_differ) {
-  EXPECT_EQ(key_of({caller}, Who().anonymous(caller)), "w1:edge-1:{c~}:test:tb:60000");
-  EXPECT_EQ(key_of({caller}, Who().is(caller, "")), "w1:edge-1:{c=}:test:tb:60000");
-  EXPECT_EQ(key_of({caller}, Who().is(caller, "~")), "w1:edge-1:{c=~}:test:tb:60000");
+  EXPECT_EQ(key_of({caller}, Who().anonymous(caller)), "w2:edge-1:{c~}:test:tb:60000");
+  EXPECT_EQ(key_of({caller}, Who().is(caller, "")), "w2:edge-1:{c=}:test:tb:60000");
+  EXPECT_EQ(key_of({caller}, Who().is(caller, "~")), "w2:edge-1:{c=~}:test:tb:60000");
 }
 
 TEST(CounterKey, special_bytes_are_escaped_and_blanks_are_not) {
   EXPECT_EQ(key_of({caller}, Who().is(caller, std::string("a:b{c}%d e#\x7f\n\0=", 15))),
-            "w1:edge-1:{c=a%3Ab%7Bc%7D%25d e%23%7F%0A%00=}:test:tb:60000");
-  EXPECT_EQ(key_of({caller}, Who().is(caller, "J\xC3\xBCrgen")), "w1:edge-1:{c=J\xC3\xBCrgen}:test:tb:60000");
+            "w2:edge-1:{c=a%3Ab%7Bc%7D%25d e%23%7F%0A%00=}:test:tb:60000");
+  EXPECT_EQ(key_of({caller}, Who().is(caller, "J\xC3\xBCrgen")), "w2:edge-1:{c=J\xC3\xBCrgen}:test:tb:60000");
 }
 
 TEST(CounterKey, a_value_cannot_inject_a_hash_tag) {
@@ -76,15 +76,15 @@ TEST(CounterKey, a_value_cannot_inject_a_hash_tag) {
 
 TEST(CounterKey, long_values_become_a_digest) {
   const std::string fits(64, 'v'), over(65, 'v');
-  EXPECT_EQ(key_of({caller}, Who().is(caller, fits)), "w1:edge-1:{c=" + fits + "}:test:tb:60000");
+  EXPECT_EQ(key_of({caller}, Who().is(caller, fits)), "w2:edge-1:{c=" + fits + "}:test:tb:60000");
   EXPECT_EQ(key_of({caller}, Who().is(caller, over)),
-            "w1:edge-1:{c=#" + digest_hex(over) + "}:test:tb:60000");
+            "w2:edge-1:{c=#" + digest_hex(over) + "}:test:tb:60000");
   EXPECT_NE(key_of({caller}, Who().is(caller, '#' + digest_hex(over))),
             key_of({caller}, Who().is(caller, over)));
   // 22 colons take 66 bytes.
   const std::string colons(22, ':');
   EXPECT_EQ(key_of({caller}, Who().is(caller, colons)),
-            "w1:edge-1:{c=#" + digest_hex(colons) + "}:test:tb:60000");
+            "w2:edge-1:{c=#" + digest_hex(colons) + "}:test:tb:60000");
 }
 
 TEST(CounterKey, an_address_is_never_written) {
@@ -92,14 +92,14 @@ TEST(CounterKey, an_address_is_never_written) {
   char digits[33];
   std::snprintf(digits, sizeof digits, "%016lx%016lx", hash.high, hash.low);
   EXPECT_EQ(key_of({ip}, Who().is(ip, "10.1.2.3")),
-            "w1:edge-1:{i=" + std::string(digits) + "}:test:tb:60000");
+            "w2:edge-1:{i=" + std::string(digits) + "}:test:tb:60000");
 }
 
 TEST(CounterKey, an_identity_that_stands_for_an_address_is_hashed_and_marked) {
   const std::string key = key_of({user}, Who().is(user, "@ip:10.1.2.3"));
   EXPECT_EQ(key.find("10.1.2.3"), std::string::npos);
-  EXPECT_TRUE(key.starts_with("w1:edge-1:{u=#@")) << key;
-  EXPECT_TRUE(key_of({user}, Who().is(user, "#@x")).starts_with("w1:edge-1:{u=%23@x}"))
+  EXPECT_TRUE(key.starts_with("w2:edge-1:{u=#@")) << key;
+  EXPECT_TRUE(key_of({user}, Who().is(user, "#@x")).starts_with("w2:edge-1:{u=%23@x}"))
       << "no value can look like it";
 }
 
@@ -108,13 +108,13 @@ TEST(CounterKey, calendar_windows_say_which_and_where) {
   day.terms.calendar = true;
   day.calendar = CalendarUnit::day;
   day.time_zone = "Asia/Shanghai";
-  EXPECT_EQ(key_of({caller}, Who().is(caller, "a"), day), "w1:edge-1:{c=a}:test:fw:day@Asia/Shanghai");
+  EXPECT_EQ(key_of({caller}, Who().is(caller, "a"), day), "w2:edge-1:{c=a}:test:fw:day@Asia/Shanghai");
   day.calendar = CalendarUnit::month;
-  EXPECT_EQ(key_of({caller}, Who().is(caller, "a"), day), "w1:edge-1:{c=a}:test:fw:month@Asia/Shanghai");
+  EXPECT_EQ(key_of({caller}, Who().is(caller, "a"), day), "w2:edge-1:{c=a}:test:fw:month@Asia/Shanghai");
 }
 
 TEST(CounterKey, the_exempt_lane_counts_apart) {
-  EXPECT_EQ(key_of({caller}, Who().is(caller, "a").exempt()), "w1:edge-1:x:{c=a}:test:tb:60000");
+  EXPECT_EQ(key_of({caller}, Who().is(caller, "a").exempt()), "w2:edge-1:x:{c=a}:test:tb:60000");
 }
 
 TEST(CounterKey, the_limit_is_not_part_of_it) {
@@ -132,7 +132,7 @@ TEST(CounterKey, keys_stay_short_and_keep_their_tag) {
   }
   const std::string key = key_of(all, who, policy_of(AlgorithmKind::token_bucket, 1), std::string(500, 'l'));
   EXPECT_LE(key.size(), kMaxKeyBytes);
-  EXPECT_EQ(key.substr(0, 75), "w1:edge-1:{c=" + std::string(60, 'b') + "}:");
+  EXPECT_EQ(key.substr(0, 75), "w2:edge-1:{c=" + std::string(60, 'b') + "}:");
   Who other = who;
   other.is(declared, std::string(60, 'z'));
   EXPECT_NE(key_of(all, other, policy_of(AlgorithmKind::token_bucket, 1), std::string(500, 'l')), key);

@@ -108,11 +108,11 @@ TEST(LimiterChain, windows_start_at_an_offset_hashed_from_the_key) {
     return build(chain, Who().is(caller, "a")).set->charge[0].request.offset_ms;
   };
   Policy fixed = policy_of(AlgorithmKind::fixed_window, 10, 7'000);
-  EXPECT_EQ(offset_of(fixed), stable_hash("w1:edge-1:{c=a}:caller:fw:7000") % 7000);
+  EXPECT_EQ(offset_of(fixed), stable_hash("w2:edge-1:{c=a}:caller:fw:7000") % 7000);
   fixed.hashed_offset = false;
   EXPECT_EQ(offset_of(fixed), 0);
   EXPECT_EQ(offset_of(policy_of(AlgorithmKind::sliding_counter, 10, 7'000)),
-            stable_hash("w1:edge-1:{c=a}:caller:sc:7000") % 7000);
+            stable_hash("w2:edge-1:{c=a}:caller:sc:7000") % 7000);
   EXPECT_EQ(offset_of(policy_of(AlgorithmKind::token_bucket, 10, 7'000)), 0);
   Policy daily = policy_of(AlgorithmKind::fixed_window, 10, 86'400'000);
   daily.terms.calendar = true;

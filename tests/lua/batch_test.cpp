@@ -123,15 +123,25 @@ class Batch : public ::testing::TestWithParam<AlgorithmKind> {
     relaxed_ = any(4) == 0;
   }
 
-  // The digest of values, which says nothing of when they end.
+  // Of a bucket all but when its key ends, which is moved by each call that finds it too early; of others the
+  // digest.
+  std::string state_of(const std::string& key, AlgorithmKind kind) {
+    const bool gcra = kind == AlgorithmKind::gcra;
+    const bool bucket = gcra || kind == AlgorithmKind::token_bucket || kind == AlgorithmKind::leaky_bucket;
+    if (bucket) {
+      std::string state = client_.raw().text({"GET", key});
+      const std::size_t ends_at = gcra ? 33 : 25;
+      return state.size() < ends_at + 8 ? state : state.erase(ends_at, 8);
+    }
+    const redis::Reply reply = client_.raw().call({"DEBUG", "DIGEST-VALUE", key});
+    return reply.elements.empty() ? reply.text : reply.elements[0].text;
+  }
+
   void expect_equal_state() {
     for (int key = 0; key < kKeys; ++key) {
       const std::string name = std::to_string(key);
-      const auto digest = [&](const std::string& world) {
-        const redis::Reply reply = client_.raw().call({"DEBUG", "DIGEST-VALUE", world + name});
-        return reply.elements.empty() ? reply.text : reply.elements[0].text;
-      };
-      EXPECT_EQ(digest("together:"), digest("alone:")) << key;
+      const AlgorithmKind kind = policies_[static_cast<std::size_t>(key)]->terms.algorithm;
+      EXPECT_EQ(state_of("together:" + name, kind), state_of("alone:" + name, kind)) << key;
       const std::int64_t one = client_.raw().integer({"PTTL", "together:" + name});
       const std::int64_t other = client_.raw().integer({"PTTL", "alone:" + name});
       EXPECT_NEAR(static_cast<double>(one), static_cast<double>(other), 30'000) << key;

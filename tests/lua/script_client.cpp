@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
 
 #include "redis/resp.hpp"
 #include "store/chain_call.hpp"
@@ -58,6 +59,18 @@ void ScriptClient::notify(const limit::ChargeSet& set, std::string_view operatio
   client_.send(batch);
   const redis::Reply reply = client_.receive();
   ASSERT_EQ(reply.type, redis::Reply::Type::array) << reply.text;
+}
+
+std::int64_t ScriptClient::life_of(const redis::Reply& pttl, const redis::Reply& time, std::int64_t now_ms) {
+  EXPECT_GT(pttl.integer, 0);
+  const std::int64_t real_ms =
+      std::stoll(time.elements.at(0).text) * 1000 + std::stoll(time.elements.at(1).text) / 1000;
+  return pttl.integer + real_ms - kLongerMs - now_ms;
+}
+
+std::int64_t ScriptClient::life_of(std::string_view key, std::int64_t now_ms) {
+  const redis::Reply pttl = client_.call({"PTTL", key});
+  return life_of(pttl, client_.call({"TIME"}), now_ms);
 }
 
 bool read_answer(const redis::Reply& reply, limit::ChargeSet& set) {

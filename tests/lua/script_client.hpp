@@ -18,8 +18,8 @@ extern const Script kScriptedChain;
 
 namespace weir::test {
 
-// How much longer keys live under prelude_scripted.lua than under prelude_time.lua.
-inline constexpr std::int64_t kLongerMs = 3'600'000 - 1000;
+// How much longer keys live under prelude_scripted.lua than under prelude_time.lua, by the scripted clock.
+inline constexpr std::int64_t kLongerMs = 630'720'000'000;
 
 class ScriptClient {
  public:
@@ -36,6 +36,10 @@ class ScriptClient {
   void ask(limit::ChargeSet& set, std::string_view operation, std::int64_t now_ms);
   void notify(const limit::ChargeSet& set, std::string_view operation, std::int64_t delta,
               std::int64_t now_ms);
+
+  // How long a key lives on after a moment of the scripted clock; from the replies to PTTL and TIME.
+  static std::int64_t life_of(const redis::Reply& pttl, const redis::Reply& time, std::int64_t now_ms);
+  std::int64_t life_of(std::string_view key, std::int64_t now_ms);
 
   RespClient& raw() { return client_; }
 

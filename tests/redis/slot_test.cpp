@@ -18,7 +18,7 @@ TEST(Slots, AreThoseOfTheServer) {
   test::RespClient client(server.port());
   std::vector<std::string> keys{
       "",   "a",      "{a}b",  "b{a}c{d}", "{}a",
-      "{a", "a}b{c}", "{{a}}", "w1:e",     "w1:edge-1:{c=acme}:u=alice:user:tb:60000"};
+      "{a", "a}b{c}", "{{a}}", "w1:e",     "w2:edge-1:{c=acme}:u=alice:user:tb:60000"};
   std::minstd_rand random(7);
   for (int n = 0; n < 200; ++n) {
     std::string key;

@@ -2,8 +2,10 @@
 // The script's side of leases, on a real server whose clock the test sets.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <deque>
 #include <random>
+#include <string>
 
 #include "store/redis_world.hpp"
 #include "support/redis_server.hpp"
@@ -189,7 +191,10 @@ TEST_F(LostWindow, OfAnotherLimitIsCountedInPermits) {
 TEST_F(LostWindow, ThatWasResetStaysReset) {
   const Lease::Seen seen = use(60);
   set_now(now_ms_ + 1000);
-  call({"SET", "w1:{k}", "0:0:" + std::to_string(now_ms_), "PX", "61000"});
+  const auto bits = std::bit_cast<std::uint64_t>(static_cast<double>(now_ms_));
+  std::string state = "\2" + std::string(16, '\0');  // layout, used, ends
+  for (int shift = 56; shift >= 0; shift -= 8) state += static_cast<char>(bits >> shift);
+  call({"SET", "w1:{k}", state, "PX", "61000"});
   EXPECT_EQ(left_when_told(seen), 100);
   set_now(now_ms_ + 10);
   const Lease::Seen after = use(30);

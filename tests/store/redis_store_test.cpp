@@ -157,10 +157,11 @@ TEST_F(RedisStoreTest, EveryKeyEndsWithinTwoWindowsEvenAfterCrashes) {
   EXPECT_EQ(client.integer({"PERSIST", "sliding_log0"}), 1);
   ChargeSet set;
   add_layer(set, policies[3], "sliding_log0");
-  add_layer(set, policies[5], "gcra0");
+  add_layer(set, policies[5], "gcra0", 30);
   world_.run(world_.store().decide(set));
+  EXPECT_TRUE(set.charge[1].charged);
   EXPECT_EQ(test::expect_all_keys_end(client, 2 * 60'000 + 1000), 72U)
-      << "the next hit repairs an endless key";
+      << "a hit that moves the end repairs an endless key";
 }
 
 TEST_F(RedisStoreTest, SettleReleaseAndRenewGoOutInTheBackground) {

@@ -134,12 +134,12 @@ def fixed_windows(answers, limit, window, an_end):
 def state_of(redis, name):
     """The numbers in the state of the one counter whose key has `name` in it (lua/README.md)."""
     (key,) = [key for key in redis.keys() if name in key]
-    return [int(part) for part in redis.call("GET", key).split(b":")]
+    return redis.state(key)
 
 
 def an_end_of(redis, name):
     """When the window of the one fixed_window counter whose key has `name` in it ends, in seconds."""
-    return state_of(redis, name)[0] / 1000
+    return state_of(redis, name)[1] / 1000
 
 
 def in_bucket(redis, name, algorithm, limit, window_ms):

@@ -2,6 +2,7 @@
 """A real redis-server of the test's own: nothing persisted, on a free port, stopped by its pid."""
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -91,6 +92,11 @@ class RedisServer:
                     found[name.decode("latin-1")] = life
             if cursor == b"0":
                 return found
+
+    def state(self, key):
+        """The numbers of a counter whose state is a string, as lua/README.md names them."""
+        raw = self.call("GET", key)
+        return struct.unpack_from(f">{len(raw) // 8}d", raw, 1)
 
     def calls_of(self, command):
         """How often the server ran `command` (lower case) since it started."""
