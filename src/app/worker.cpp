@@ -23,7 +23,7 @@ std::uint64_t random_owner_base() {
 
 }  // namespace
 
-Worker::Worker(std::size_t index, SharedParts shared, std::shared_ptr<const pipeline::Runtime> runtime)
+Worker::Worker(std::size_t index, SharedParts shared, const std::shared_ptr<const pipeline::Runtime>& runtime)
     : shared_(std::move(shared)),
       loop_(io_, shared_.clock),
       forwarders_(loop_, shared_.clusters),

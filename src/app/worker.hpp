@@ -41,7 +41,7 @@ struct SharedParts {
 
 class Worker {
  public:
-  Worker(std::size_t index, SharedParts shared, std::shared_ptr<const pipeline::Runtime> runtime);
+  Worker(std::size_t index, SharedParts shared, const std::shared_ptr<const pipeline::Runtime>& runtime);
   ~Worker();  // stops and joins
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;

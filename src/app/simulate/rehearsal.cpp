@@ -29,7 +29,7 @@ void Rehearsal::run(LogReader& log, const std::function<void()>& progress) {
   progress();
 }
 
-void Rehearsal::arrive(std::shared_ptr<LoggedRequest> request) {
+void Rehearsal::arrive(const std::shared_ptr<LoggedRequest>& request) {
   if (request->final_hit_layer.empty()) {
     allowed_ms_ += request->duration_ms;
     ++allowed_;

@@ -51,7 +51,7 @@ class Rehearsal {
     return a.at_ms != b.at_ms ? a.at_ms > b.at_ms : a.number > b.number;
   }
 
-  void arrive(std::shared_ptr<LoggedRequest> request);
+  void arrive(const std::shared_ptr<LoggedRequest>& request);
   void judge(const std::shared_ptr<Case>& one, Side side);
   void conclude(Case& one, Side side, const Replay::Judged& judged);
   void schedule(Event event);

@@ -6,6 +6,7 @@
 
 #include "app/simulate/report.hpp"
 #include "telemetry/json_line.hpp"
+#include "weir/base/append.hpp"
 
 namespace weir::app {
 namespace {
@@ -145,7 +146,7 @@ std::string steps(const std::vector<Comparison::Interval>& intervals, const Scal
   std::string path;
   for (std::size_t n = 0; n < intervals.size(); ++n) {
     const std::string y = number(scale.y(count(intervals[n])));
-    path += (n == 0 ? "M" : "L") + number(scale.x(n)) + " " + y + "L" + number(scale.x(n + 1)) + " " + y;
+    append(path, n == 0 ? "M" : "L", number(scale.x(n)), " ", y, "L", number(scale.x(n + 1)), " ", y);
   }
   return path;
 }
@@ -231,7 +232,7 @@ void add_table(std::string& out, const char* title, const TallyTable& table, con
   for (const auto& [name, tally] : table.top(kPageRows)) {
     if (tally.refused[in_force] + tally.refused[renewed] == 0) continue;
     const std::string whole = escaped(name);
-    rows += "<tr><td><span title=\"" + whole + "\">" + whole + "</span></td>";
+    append(rows, "<tr><td><span title=\"", whole, "\">", whole, "</span></td>");
     add_cell(rows, kColumns[0], count_text(tally.requests));
     add_cell(rows, kColumns[1], count_text(tally.refused[in_force]));
     add_cell(rows, kColumns[2], count_text(tally.refused[renewed]));
