@@ -161,17 +161,19 @@ limit::Layer compile_caller_api(const Document& document, const LayerSpec& spec,
 
 std::vector<limit::Layer> compile_layers(const Document& document, Diagnostics& diagnostics) {
   std::vector<limit::Layer> layers;
-  const std::optional<LayerSpec> caller_api = caller_api_layer(document.quotas);
-  bool placed = !caller_api;
+  // Placed before `api`, or last; empty once it is.
+  std::optional<LayerSpec> caller_api = caller_api_layer(document.quotas);
+  const auto place_caller_api = [&] {
+    if (!caller_api) return;
+    layers.push_back(compile_caller_api(document, *caller_api, diagnostics));
+    caller_api.reset();
+  };
   for (const std::size_t n : layer_order(document.quotas, diagnostics)) {
     const LayerSpec& spec = document.quotas.layers[n];
-    if (!placed && spec.name == "api") {
-      layers.push_back(compile_caller_api(document, *caller_api, diagnostics));
-      placed = true;
-    }
+    if (spec.name == "api") place_caller_api();
     layers.push_back(compile_layer(document, spec, diagnostics));
   }
-  if (!placed) layers.push_back(compile_caller_api(document, *caller_api, diagnostics));
+  place_caller_api();
   return layers;
 }
 

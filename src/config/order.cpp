@@ -19,14 +19,20 @@ int rank(std::string_view layer) {
   return layer == "api" ? 5 : 4;
 }
 
+// A layer that names the one it stands before.
+struct Pending {
+  std::size_t layer;
+  const LocatedText* before;
+};
+
 // Places one layer whose target is placed already; false if there is none.
-bool place_one(const QuotaSpec& quotas, std::vector<std::size_t>& pending, std::vector<std::size_t>& order) {
+bool place_one(const QuotaSpec& quotas, std::vector<Pending>& pending, std::vector<std::size_t>& order) {
   for (auto one = pending.begin(); one != pending.end(); ++one) {
-    const std::string& target = quotas.layers[*one].before->value;
+    const std::string& target = one->before->value;
     const auto place = std::find_if(order.begin(), order.end(),
                                     [&](std::size_t n) { return quotas.layers[n].name == target; });
     if (place == order.end()) continue;
-    order.insert(place, *one);
+    order.insert(place, one->layer);
     pending.erase(one);
     return true;
   }
@@ -37,11 +43,15 @@ bool place_one(const QuotaSpec& quotas, std::vector<std::size_t>& pending, std::
 
 std::vector<std::size_t> layer_order(const QuotaSpec& quotas, Diagnostics& diagnostics) {
   std::vector<std::size_t> order;
-  std::vector<std::size_t> pending;
+  std::vector<Pending> pending;
   std::vector<std::string_view> names;
   for (std::size_t n = 0; n < quotas.layers.size(); ++n) {
-    (quotas.layers[n].before ? pending : order).push_back(n);
-    names.push_back(quotas.layers[n].name);
+    const LayerSpec& layer = quotas.layers[n];
+    if (layer.before)
+      pending.push_back({n, &*layer.before});
+    else
+      order.push_back(n);
+    names.push_back(layer.name);
   }
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const int rank_a = rank(quotas.layers[a].name);
@@ -50,13 +60,12 @@ std::vector<std::size_t> layer_order(const QuotaSpec& quotas, Diagnostics& diagn
   });
   while (place_one(quotas, pending, order)) {
   }
-  for (const std::size_t n : pending) {
-    const LocatedText& before = *quotas.layers[n].before;
-    const bool known = std::find(names.begin(), names.end(), before.value) != names.end();
-    diagnostics.error(before.at, before.path,
+  for (const auto& [layer, before] : pending) {
+    const bool known = std::find(names.begin(), names.end(), before->value) != names.end();
+    diagnostics.error(before->at, before->path,
                       known ? "goes in a circle; the layer it names stands before this one"
-                            : not_one_of("layer", before.value, names));
-    order.push_back(n);
+                            : not_one_of("layer", before->value, names));
+    order.push_back(layer);
   }
   const std::size_t count = order.size() + (caller_api_layer(quotas) ? 1 : 0);
   if (count > limit::kMaxLayers) {

@@ -158,7 +158,8 @@ class LimitCheck {
       Diagnostics unheard = diagnostics_;
       known = fallbacks_.emplace(layer, resolve(*layer, *layer->fallback, nullptr, unheard)).first;
     }
-    return known->second ? &*known->second : nullptr;
+    const std::optional<limit::Policy>& policy = known->second;
+    return policy ? &*policy : nullptr;
   }
 
   const QuotaSpec& quotas_;

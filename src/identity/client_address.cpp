@@ -135,7 +135,7 @@ std::optional<Address> parse_hop(std::string_view text) noexcept {
 
 Address client_address(const http::RequestHead& head, const Address& peer,
                        const CidrTable& trusted) noexcept {
-  const Address plain = plain_address(peer);
+  Address plain = plain_address(peer);
   if (!trusted.contains(plain)) return plain;
   Walk walk(plain, trusted);
   const auto list = [&walk](std::string_view line) { walk_list(line, walk); };
