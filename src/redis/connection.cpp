@@ -72,21 +72,15 @@ void Connection::flush() {
   if (!tls_) {
     outgoing_.swap(output_);
   } else {
-    const bool sealed = seal(output_);
+    const bool sealed = tls_->encrypt(output_);
     output_.clear();
     if (!sealed) return end_session(ErrorKind::unavailable);
+    tls_->take_output(outgoing_);  // with what TLS itself has to say
   }
   error_code error;
   written_ = socket_.write_some(boost::asio::buffer(outgoing_), error);
   if (error && error != boost::asio::error::would_block) return end_session(ErrorKind::unavailable);
   if (written_ < outgoing_.size()) write_rest();
-}
-
-// Encrypts what is to be sent, and adds what TLS itself has to say.
-bool Connection::seal(std::string_view bytes) {
-  if (!tls_->encrypt(bytes)) return false;
-  tls_->take_output(outgoing_);
-  return true;
 }
 
 void Connection::write_rest() {

@@ -169,7 +169,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void refuse(PendingCall* call);
   void schedule_flush();
   void flush();
-  bool seal(std::string_view bytes);
   void write_rest();
 
   // deadlines
