@@ -8,6 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "redis/resp.hpp"
 
@@ -76,7 +77,9 @@ std::size_t ClusterCaller::lane_of(Slot slot) const noexcept {
 
 bool ClusterCaller::came_up_after(Slot slot, TimePoint moment) const noexcept {
   const std::uint16_t node = slots_[slot];
-  return node != kNoNode && nodes_[node]->runners.connection().ready_since(moment);
+  if (node == kNoNode) return false;
+  const Connection& connection = nodes_[node]->runners.connection();
+  return connection.ready_since(moment) || (connection.ready() && nodes_[node]->gained > moment);
 }
 
 // ----------------------------------------------------------------------------------------------- calls
@@ -134,11 +137,17 @@ void ClusterCaller::on_redirect(std::string_view message, const Address& from) {
     return;
   }
   cluster_stats_.moved.fetch_add(1, std::memory_order_relaxed);
-  slots_[redirect->slot] = node;
+  give(redirect->slot, node);
   // The others of its slots will say the same. Whoever has them now knows best, once it is connected to; a
   // node that has not heard of it yet would take us back.
   next_node_ = node;
   refresh_soon(options_.refresh_gap);
+}
+
+void ClusterCaller::give(Slot slot, std::uint16_t node) {
+  const std::uint16_t before = std::exchange(slots_[slot], node);
+  const bool first = cluster_stats_.maps.load(std::memory_order_relaxed) == 0;
+  if (node != kNoNode && node != before && !first) nodes_[node]->gained = steady_clock::now();
 }
 
 // Stays known: other calls of the slot may have been told the same.
@@ -159,7 +168,7 @@ std::uint16_t ClusterCaller::node_at(const Address& address) {
     if (const auto self = weak.lock()) self->on_redirect(message, address);
   };
   auto connection = Connection::start(executor_, std::move(options));
-  nodes_.push_back(std::make_unique<Node>(Node{address, {std::move(connection), reloads_}}));
+  nodes_.push_back(std::make_unique<Node>(Node{address, {std::move(connection), reloads_}, {}}));
   return static_cast<std::uint16_t>(nodes_.size() - 1);
 }
 
@@ -232,7 +241,7 @@ bool ClusterCaller::take_map(const Reply& reply, const Address& from) {
   for (const Reply& range : reply.elements) {
     if (!take_range(range, from, fresh)) return false;
   }
-  slots_ = fresh;
+  for (std::size_t slot = 0; slot < kSlots; ++slot) give(static_cast<Slot>(slot), fresh[slot]);
   asks_.clear();
   cluster_stats_.maps.fetch_add(1, std::memory_order_relaxed);
   cluster_stats_.not_a_cluster.store(false, std::memory_order_relaxed);

@@ -51,6 +51,8 @@ class ClusterCaller final : public ScriptCaller, public std::enable_shared_from_
   void close() override;
   bool sharded() const noexcept override { return true; }
   std::size_t lane_of(Slot slot) const noexcept override;
+  // Also true of a node that has been connected to for long and was given slots since, as a replica that took
+  // over.
   bool came_up_after(Slot slot, TimePoint moment) const noexcept override;
   Executor executor() const noexcept override { return executor_; }
   const ConnectionStats& stats() const noexcept override { return stats_; }
@@ -63,6 +65,7 @@ class ClusterCaller final : public ScriptCaller, public std::enable_shared_from_
   struct Node {
     Address address;
     ScriptRunners runners;
+    TimePoint gained;  // when it was last given a slot of another node
   };
   struct Ask {
     Slot slot;
@@ -79,6 +82,7 @@ class ClusterCaller final : public ScriptCaller, public std::enable_shared_from_
   std::uint16_t node_at(const Address& address);
   void on_redirect(std::string_view message, const Address& from);
   std::uint16_t take_ask(Slot slot);
+  void give(Slot slot, std::uint16_t node);
 
   Executor executor_;
   ClusterOptions options_;
