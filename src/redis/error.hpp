@@ -2,8 +2,7 @@
 // What can go wrong with the store, by what it means for the caller rather than by how it showed.
 //
 //   outage   unavailable timeout protocol loading oom readonly noauth noperm tls: the server, or the way to
-//   it,
-//            is ill, or denies everything that is asked (a missing right is missing for all keys).
+//            it, is ill, or denies everything (a right that is missing is missing for all keys).
 //            Whether a timed-out or broken-off call was carried out is unknown; it is never sent again.
 //            cluster_down: some shard is.
 //   bug      moved ask crossslot wrong_type: it works for nobody until someone changes something (a cluster

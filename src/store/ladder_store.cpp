@@ -51,7 +51,7 @@ struct LadderStore::OneLayer {
   ChargeSet set;
 };
 
-LadderStore::LadderStore(Options options, Parts parts)
+LadderStore::LadderStore(Options options, const Parts& parts)
     : options_(options),
       parts_(parts),
       shares_(parts.share.shares()),

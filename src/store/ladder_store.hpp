@@ -82,7 +82,7 @@ class LadderStore final : public limit::CounterStore {
     redis::Executor executor;
     const redis::ScriptCaller* caller = nullptr;
   };
-  LadderStore(Options options, Parts parts);
+  LadderStore(Options options, const Parts& parts);
   ~LadderStore() override;
 
   bool decide_now(limit::ChargeSet& set) override;  // true while the breaker refuses

@@ -173,11 +173,12 @@ bool LeaseStore::take_all(ChargeSet& set, const Looks& looks, std::int64_t now_m
   }
   for (std::size_t n = 0; n < set.size; ++n) {
     Charge& charge = set.charge[n];
+    const auto& permits = taken[n];
     charge.answered = Answered::store;
-    charge.charged = taken[n].has_value();
-    charge.verdict = taken[n] ? taken[n]->verdict : looks.look[n].verdict;
+    charge.charged = permits.has_value();
+    charge.verdict = permits ? permits->verdict : looks.look[n].verdict;
     charge.request.now_ms = pool_.store_now_ms(now_ms);
-    if (taken[n] && taken[n]->low) fetch(looks.id[n], charge, now_ms);
+    if (permits && permits->low) fetch(looks.id[n], charge, now_ms);
   }
   return true;
 }

@@ -7,6 +7,7 @@
 #include "telemetry/families.hpp"
 #include "telemetry/log.hpp"
 #include "telemetry/top_callers.hpp"
+#include "weir/base/append.hpp"
 #include "weir/base/clock.hpp"
 
 namespace weir::telemetry {
@@ -22,7 +23,8 @@ void Metrics::configure(const ConfiguredNames& names) {
   names_.apis.add(names.apis);
   names_.dimensions.add(names.dimensions);
   std::vector<std::string> endpoints;
-  for (const auto& [cluster, endpoint] : names.endpoints) endpoints.push_back(cluster + ' ' + endpoint);
+  for (const auto& [cluster, endpoint] : names.endpoints)
+    append(endpoints.emplace_back(cluster), " ", endpoint);
   names_.endpoints.add(endpoints);
 }
 
