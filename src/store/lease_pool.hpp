@@ -98,8 +98,10 @@ class LeasePool {
     std::int64_t ends_ms = 0;  // when the permits that it brought end; 0: it brought none
     std::int64_t debt = 0;     // permits passed on credit, which the store is to charge now
   };
-  // Takes note of the store's answer to a charge, with or without a lease.
-  Booked book(const Hash128& id, const limit::Charge& answered, const Times& times);
+  // Takes note of the store's answer to a charge, with or without a lease. What a server says that became
+  // new while it was asked, and knows less than what was seen, is not taken for what is used: the next call
+  // tells it.
+  Booked book(const Hash128& id, const limit::Charge& answered, const Times& times, const Renewed& renewed);
 
   // Permits came back: what was known of a refusal is over.
   void doubt_denial(const Hash128& id);

@@ -11,6 +11,18 @@ using limit::Charge;
 using limit::Lease;
 using limit::Terms;
 
+namespace {
+
+// What an answer leaves used of a fixed window.
+Lease::Seen seen_in(const Charge& answered) {
+  const limit::Verdict& verdict = answered.verdict;
+  if (verdict.reset_ms == 0) return {};
+  const std::int64_t at_ms = answered.request.now_ms;
+  return {answered.policy->terms.limit - verdict.remaining, at_ms + verdict.reset_ms, at_ms};
+}
+
+}  // namespace
+
 // What a call was to give back: whether it arrived where no answer came, nobody knows.
 void LeasePool::count_back(const Lease& lease, limit::Answered answered) {
   const std::int64_t back = lease.back[0].count + lease.back[1].count;
@@ -43,7 +55,8 @@ bool LeasePool::plan(const Hash128& id, const Charge& charge, std::int64_t now_m
   return true;
 }
 
-LeasePool::Booked LeasePool::book(const Hash128& id, const Charge& answered, const Times& times) {
+LeasePool::Booked LeasePool::book(const Hash128& id, const Charge& answered, const Times& times,
+                                  const Renewed& renewed) {
   Group& group = group_of(id);
   const std::lock_guard lock(group.mutex);
   Entry* const entry = find(group, id);
@@ -65,11 +78,13 @@ LeasePool::Booked LeasePool::book(const Hash128& id, const Charge& answered, con
   entry->remaining = std::max<std::int64_t>(0, verdict.remaining - booked.debt);
   entry->reset_at_ms = times.now_ms + verdict.reset_ms;
   if (lease != nullptr && terms.algorithm == limit::AlgorithmKind::fixed_window) {
-    const std::int64_t at_ms = answered.request.now_ms;
-    const bool used = verdict.reset_ms > 0;
-    entry->seen =
-        used ? Lease::Seen{terms.limit - verdict.remaining, at_ms + verdict.reset_ms, at_ms} : Lease::Seen();
-    entry->seen_ms = times.now_ms;
+    const Lease::Seen seen = seen_in(answered);
+    const bool knows_less = seen.used < entry->seen.used && entry->seen.ends_ms > answered.request.now_ms;
+    const bool was_told = lease->seen.ends_ms > 0;
+    if (!knows_less || was_told || !renewed || !renewed(answered.key, entry->seen_ms)) {
+      entry->seen = seen;
+      entry->seen_ms = times.now_ms;
+    }
   }
   std::int64_t ends_in = kForever;
   if (answered.charged || granted > 0) {

@@ -268,7 +268,7 @@ void LeaseStore::conclude(ChargeSet& set, Part& part) {
 }
 
 void LeaseStore::book(const Hash128& id, const Charge& answered, std::int64_t sent_ms) {
-  const LeasePool::Booked booked = pool_.book(id, answered, {sent_ms, clock_.monotonic_ms()});
+  const LeasePool::Booked booked = pool_.book(id, answered, {sent_ms, clock_.monotonic_ms()}, renewed_);
   if (booked.debt > 0) pay(answered, booked.debt);
   if (booked.ends_ms == 0) return;
   stats_.sizes.observe(answered.lease->granted);
