@@ -47,7 +47,10 @@ LeasePool::Entry& LeasePool::find_or_make(Group& group, const Hash128& id, const
     entry->terms = charge.policy->terms;
   }
   if (!(entry->terms == charge.policy->terms)) {
-    // A changed limit acts at once: what is held goes back with the next call.
+    // A changed limit acts at once: what is held goes back with the next call. Not to a bucket that became
+    // smaller: what it owes beyond its new size is forgiven, so that permits given back would be new ones.
+    const bool smaller = limit::capacity_of(charge.policy->terms) < limit::capacity_of(entry->terms);
+    if (smaller && entry->terms.algorithm == limit::AlgorithmKind::token_bucket) drop(*entry);
     for (LeaseBatch& batch : entry->batch) batch.ends_ms = 0;
     entry->denied_until_ms = 0;
     entry->heard_ms = 0;
@@ -55,6 +58,12 @@ LeasePool::Entry& LeasePool::find_or_make(Group& group, const Hash128& id, const
   }
   entry->touched_ms = now_ms;
   return *entry;
+}
+
+void LeasePool::drop(Entry& entry) {
+  lapse(entry.permits() + entry.to_give_back());
+  for (LeaseBatch& batch : entry.batch) batch.permits = 0;
+  entry.unused = {};
 }
 
 void LeasePool::lapse(std::int64_t permits) {

@@ -136,6 +136,8 @@ class LeasePool {
   void refresh(Entry& entry, std::int64_t now_ms);
   bool has_credit(const Entry& entry, std::int64_t cost, std::int64_t now_ms) const;
   void lapse(std::int64_t permits);
+  // All that an entry holds or would give back lapses.
+  void drop(Entry& entry);
   void count_back(const limit::Lease& lease, limit::Answered answered);
 
   LeaseOptions options_;

@@ -241,12 +241,17 @@ TEST(LeaseStore, EveryPermitThatWasLentIsAccountedFor) {
 }
 
 TEST(LeaseStore, ALoweredLimitActsAtOnce) {
-  LeaseFleet fleet(1);
-  const Policy wide = policy_of(AlgorithmKind::fixed_window, 100'000, 600'000);
-  const Policy narrow = policy_of(AlgorithmKind::fixed_window, 10, 600'000);
-  drive(fleet, 1, wide, "k", 400, 2'000, 10);
-  ASSERT_GT(fleet.held(), 0);
-  EXPECT_FALSE(fleet.request(0, narrow, "k"));
+  for (const AlgorithmKind kind : {AlgorithmKind::fixed_window, AlgorithmKind::sliding_window,
+                                   AlgorithmKind::token_bucket, AlgorithmKind::gcra}) {
+    LeaseFleet fleet(1);
+    const Policy wide = policy_of(kind, 100'000, 6'000'000);
+    const Policy narrow = policy_of(kind, 10, 6'000'000);
+    drive(fleet, 1, wide, "k", 400, 2'000, 10);
+    ASSERT_GT(fleet.held(), 0) << limit::name_of(kind);
+    EXPECT_FALSE(fleet.request(0, narrow, "k")) << limit::name_of(kind);
+    fleet.advance(10);
+    EXPECT_FALSE(fleet.request(0, narrow, "k")) << limit::name_of(kind) << ": what was held is not new";
+  }
 }
 
 TEST(LeaseStore, ManyKeysDoNotGrowThePool) {
