@@ -147,14 +147,14 @@ void Gateway::wait_for_stores(std::int64_t deadline_ms) {
     return connected && looked(stores.check());
   };
   const bool waited = system_clock().monotonic_ms() >= deadline_ms;
-  const std::string_view fault = store_fault(workers_);
+  const std::string fault = store_fault(workers_);
   if (fault.empty() && (waited || std::ranges::all_of(workers_, reached))) {
     status_.ready = true;
     service_.ready("serving");
     return;
   }
   if (waited) {
-    service_.ready("serving, not ready: " + std::string(fault));
+    service_.ready("serving, not ready: " + fault);
     deadline_ms += kStoreWaitMs;
   }
   look_timer_.expires_after(kDrainLook);

@@ -185,8 +185,8 @@ void Gateway::start_admin() {
 std::string Gateway::why_not_ready() const {
   if (status_.ready) return {};
   if (status_.draining) return "it drains";
-  const std::string_view fault = store_fault(workers_);
-  return fault.empty() ? "it starts: not every worker has reached its store yet" : std::string(fault);
+  const std::string fault = store_fault(workers_);
+  return fault.empty() ? "it starts: not every worker has reached its store yet" : fault;
 }
 
 std::string Gateway::status_json() const {

@@ -13,6 +13,9 @@ namespace {
 
 using redis::ErrorKind;
 
+constexpr std::string_view kMayNotRunScripts =
+    "NOPERM: the account may not run scripts; it needs +eval +evalsha and all keys w1:* and w2:*";
+
 // The failure in the store's own words, and what to do about it.
 std::string_view advice(ErrorKind kind) {
   switch (kind) {
@@ -29,7 +32,7 @@ std::string_view advice(ErrorKind kind) {
     case ErrorKind::noauth:
       return "NOAUTH or WRONGPASS: store.username or store.password_file is not accepted";
     case ErrorKind::noperm:
-      return "NOPERM: the account needs +eval +evalsha and all keys w1:* and w2:*";
+      return kMayNotRunScripts;
     case ErrorKind::moved:
     case ErrorKind::ask:
       return "MOVED or ASK: this is a cluster; write store.cluster: true";
@@ -56,7 +59,7 @@ std::string_view advice(ErrorKind kind) {
 std::string_view advice(store::Finding finding) {
   switch (finding) {
     case store::Finding::no_scripts:
-      return "NOPERM: the account may not run scripts; it needs +eval +evalsha and all keys w1:* and w2:*";
+      return kMayNotRunScripts;
     case store::Finding::evicts:
       return "maxmemory-policy evicts keys: counters may be forgotten; give it a store of its own with "
              "noeviction";
@@ -83,14 +86,12 @@ bool runs_no_scripts(const store::StoreCheck* check) {
 
 }  // namespace
 
-std::string_view store_fault(const Workers& workers) {
+std::string store_fault(const Workers& workers) {
   const StoreStack& stores = workers.front()->stores();
-  if (runs_no_scripts(stores.check()))
-    return "the shared store: NOPERM: the account may not run scripts; it needs +eval +evalsha and all keys "
-           "w1:* and w2:*";
+  const auto of = [](std::string_view store) { return std::string(store) + std::string(kMayNotRunScripts); };
+  if (runs_no_scripts(stores.check())) return of("the shared store: ");
   if (stores.parent() != nullptr && runs_no_scripts(stores.parent()->check()))
-    return "the parent store: NOPERM: the account may not run scripts; it needs +eval +evalsha and all keys "
-           "w1:* and w2:*";
+    return of("the parent store: ");
   return {};
 }
 

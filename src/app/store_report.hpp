@@ -2,7 +2,7 @@
 // What is wrong with the shared stores in the operator's words.
 #pragma once
 
-#include <string_view>
+#include <string>
 
 #include "app/gauges.hpp"
 
@@ -10,6 +10,6 @@ namespace weir::app {
 
 // Why a gateway that starts shall get no traffic although its stores answer: they let it count nothing.
 // Empty: nothing is known of that. Any thread.
-std::string_view store_fault(const Workers& workers);
+std::string store_fault(const Workers& workers);
 
 }  // namespace weir::app

@@ -26,7 +26,8 @@ const limit::Algorithm& algorithm_of(const limit::Terms& terms) {
 
 std::int64_t more_bytes_of(const CounterState& state) {
   if (state.more == nullptr) return 0;
-  return static_cast<std::int64_t>(sizeof(std::vector<std::int64_t>) + state.more->capacity() * sizeof(std::int64_t));
+  return static_cast<std::int64_t>(sizeof(std::vector<std::int64_t>) +
+                                   state.more->capacity() * sizeof(std::int64_t));
 }
 
 }  // namespace

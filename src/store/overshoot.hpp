@@ -8,11 +8,10 @@
 //
 //   in_process, exact   nothing beyond: judged and charged in one step
 //   leased              nothing beyond, but what `lease.debt` lets through ahead of its lease
-//   local               N instances with 1.2 / N of the limit each, every part rounded up: 1.2 x limit + N -
-//   1,
-//                       and no more than N times the limit; one instance alone has the limit itself. In the
-//                       window in which the store fell ill or came back, the store's own count comes on top.
-//                       That holds while the traffic is split as it was, and the same instances live
+//   local               N instances with 1.2 / N of the limit each, every part rounded up: together
+//                       1.2 x limit + N - 1, at most N x limit; one instance alone has the limit itself. In
+//                       the window in which the store fell ill or came back, the store's own count comes on
+//                       top. That holds while the traffic is split as it was, and the same instances live
 //   allow               no bound
 //   deny                nothing passes
 //
