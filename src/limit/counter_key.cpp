@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 
 #include "base/hash.hpp"
 #include "limit/algorithm_table.hpp"
+#include "limit/key_text.hpp"
 
 namespace weir::limit {
 namespace {
@@ -18,57 +18,6 @@ constexpr std::uint8_t kAddress = 4;
 constexpr std::string_view kAddressMark = "@ip:";  // an identity that stands for its address (`missing: ip`)
 constexpr std::size_t kMaxNameBytes = 33;
 constexpr std::size_t kTailBytes = 48;  // algorithm and window; a calendar zone that is longer is digested
-constexpr std::string_view kHex = "0123456789ABCDEF";
-
-constexpr std::array<bool, 256> kSpecial = [] {
-  std::array<bool, 256> special{};
-  for (std::size_t byte = 0; byte < 32; ++byte) special[byte] = true;
-  special[127] = true;
-  for (const char byte : {':', '{', '}', '%', '#'}) special[static_cast<unsigned char>(byte)] = true;
-  return special;
-}();
-
-bool is_special(char byte) {
-  return kSpecial[static_cast<unsigned char>(byte)];
-}
-
-std::size_t escaped_size(std::string_view text) {
-  std::size_t size = text.size();
-  for (const char byte : text) size += is_special(byte) ? 2 : 0;
-  return size;
-}
-
-// Pieces of a key are short: two moves that may overlap are cheaper than a call of memcpy.
-char* copy(char* out, std::string_view text) {
-  const std::size_t size = text.size();
-  const char* const from = text.data();
-  if (size > 16) {
-    std::memcpy(out, from, size);
-  } else if (size >= 8) {
-    std::memcpy(out, from, 8);
-    std::memcpy(out + size - 8, from + size - 8, 8);
-  } else if (size >= 4) {
-    std::memcpy(out, from, 4);
-    std::memcpy(out + size - 4, from + size - 4, 4);
-  } else {
-    for (std::size_t n = 0; n < size; ++n) out[n] = from[n];
-  }
-  return out + size;
-}
-
-char* write_escaped(char* out, std::string_view text) {
-  for (const char byte : text) {
-    if (!is_special(byte)) {
-      *out++ = byte;
-      continue;
-    }
-    const auto value = static_cast<unsigned char>(byte);
-    *out++ = '%';
-    *out++ = kHex[value >> 4];
-    *out++ = kHex[value & 15];
-  }
-  return out;
-}
 
 char* write_hash(char* out, std::string_view text) {
   const Hash128 hash = stable_hash128(text);
@@ -115,9 +64,8 @@ std::string_view ComponentValues::write(std::uint8_t dimension, std::string_view
   } else if (text.starts_with(kAddressMark)) {
     end = write_hash(copy(begin, "#@"), text);  // '#' is escaped in every real value
   } else {
-    const std::size_t size = escaped_size(text);
-    if (size == text.size() && size <= kMaxValueBytes) return text;
-    if (size <= kMaxValueBytes) {
+    if (text.size() <= kMaxValueBytes && !has_special(text)) return text;
+    if (escaped_size(text) <= kMaxValueBytes) {
       end = write_escaped(begin, text);
     } else {
       *end++ = '#';
@@ -139,33 +87,77 @@ KeyShape::KeyShape(std::string_view node, const Layer& layer, std::uint8_t calle
   fixed_bytes_ = exempt_head_.size() + layer_.size() + kTailBytes + 2;
   for (std::size_t n = 0; n < layer.key.size(); ++n) {
     const std::uint8_t dimension = layer.key[n];
-    std::string name = dimension < kBuiltIn.size() ? std::string(1, kBuiltIn[dimension])
-                                                   : escaped(layer.key_names[n], kMaxNameBytes);
+    const std::string name = dimension < kBuiltIn.size() ? std::string(1, kBuiltIn[dimension])
+                                                         : escaped(layer.key_names[n], kMaxNameBytes);
     fixed_bytes_ += name.size() + 2;
-    parts_.push_back({dimension, std::move(name), n == tagged});
+    std::string lead = n == 0 ? "" : ":";
+    if (n == tagged) lead += '{';
+    parts_.push_back({dimension, lead + name, n == tagged});
   }
   usual_ = layer.policies.usual();
-  if (usual_ == nullptr) return;
+  if (always_fits() && usual_ != nullptr)
+    write_usual_pieces();
+  else
+    usual_ = nullptr;
+}
+
+void KeyShape::write_usual_pieces() {
+  const auto add = [&](std::string text) {
+    const std::size_t used = text.size();
+    text.resize((used + kBlock - 1) / kBlock * kBlock);
+    usual_pieces_.push_back({std::move(text), used});
+  };
+  std::string text = head_;
+  for (const Part& part : parts_) {
+    text += part.lead;
+    if (part.dimension != kNode) {
+      add(text + '=');
+      text.clear();
+      usual_values_.push_back(part.dimension);
+    }
+    if (part.tagged) text += '}';
+  }
   char tail[kTailBytes];
-  usual_tail_ = layer_ + std::string(tail, write_tail(tail, *usual_));
+  add(text + layer_ + std::string(tail, write_tail(tail, *usual_)));
+}
+
+std::size_t KeyShape::write_usual(char* out, ComponentValues& values) const {
+  const Piece* piece = usual_pieces_.data();
+  char* at = copy_blocks(out, piece->text.data(), piece->size);
+  for (const std::uint8_t dimension : usual_values_) {
+    if (values.entry(dimension).fact != Fact::present) return 0;
+    at = copy(at, values.of(dimension));
+    ++piece;
+    at = copy_blocks(at, piece->text.data(), piece->size);
+  }
+  return static_cast<std::size_t>(at - out);
 }
 
 std::size_t KeyShape::write(char* out, ComponentValues& values, const Policy& policy, bool exempt) const {
-  std::size_t size = fixed_bytes_;
-  for (const Part& part : parts_) size += values.of(part.dimension).size();
+  if (&policy == usual_ && !exempt) {
+    const std::size_t size = write_usual(out, values);
+    if (size > 0) return size;
+  }
   char* at = copy(out, exempt ? exempt_head_ : head_);
-  at += size <= kMaxKeyBytes ? write_components(at, values) : write_digest(at, values);
-  if (&policy == usual_) return static_cast<std::size_t>(copy(at, usual_tail_) - out);
+  at += always_fits() || fits(values) ? write_components(at, values) : write_digest(at, values);
   at = copy(at, layer_);
   return static_cast<std::size_t>(write_tail(at, policy) - out);
+}
+
+bool KeyShape::always_fits() const {
+  return fixed_bytes_ + parts_.size() * kMaxValueBytes + kBlock <= kMaxKeyBytes;
+}
+
+bool KeyShape::fits(ComponentValues& values) const {
+  std::size_t size = fixed_bytes_;
+  for (const Part& part : parts_) size += values.of(part.dimension).size();
+  return size <= kMaxKeyBytes;
 }
 
 std::size_t KeyShape::write_components(char* out, ComponentValues& values) const {
   char* at = out;
   for (const Part& part : parts_) {
-    if (at != out) *at++ = ':';
-    if (part.tagged) *at++ = '{';
-    at = copy(at, part.name);
+    at = copy(at, part.lead);
     const Fact fact = values.entry(part.dimension).fact;
     if (fact == Fact::anonymous) {
       *at++ = '~';

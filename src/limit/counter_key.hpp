@@ -69,9 +69,20 @@ class KeyShape {
  private:
   struct Part {
     std::uint8_t dimension;
-    std::string name;
+    std::string lead;  // all before the value: ":{c"
     bool tagged;
   };
+  // What stands between two values, with room behind it to be copied in blocks.
+  struct Piece {
+    std::string text;
+    std::size_t size;
+  };
+  void write_usual_pieces();
+  // The key of a request of the usual policy that has all values; 0: it lacks one.
+  std::size_t write_usual(char* out, ComponentValues& values) const;
+  // Whether the key is within kMaxKeyBytes: with the longest values and a block behind it, with these.
+  bool always_fits() const;
+  bool fits(ComponentValues& values) const;
   std::size_t write_components(char* out, ComponentValues& values) const;
   std::size_t write_digest(char* out, ComponentValues& values) const;
 
@@ -80,8 +91,9 @@ class KeyShape {
   std::vector<Part> parts_;
   std::size_t fixed_bytes_ = 0;    // everything but the values
   std::string layer_;              // :user:
-  const Policy* usual_ = nullptr;  // most requests' policy, and for it
-  std::string usual_tail_;         // :user:tb:60000
+  const Policy* usual_ = nullptr;  // most requests' policy; nullptr: none, or its keys may be too long
+  std::vector<std::uint8_t> usual_values_;  // by dimension, each between two of
+  std::vector<Piece> usual_pieces_;         // w2:edge-1:{c=  }:u=  :user:tb:60000
 };
 
 }  // namespace weir::limit

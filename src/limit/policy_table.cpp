@@ -36,30 +36,33 @@ void PolicyTable::set_default(const Policy* policy) {
 
 void PolicyTable::set_anonymous(const Policy* policy) {
   tables_->anonymous = policy;
+  tables_->only_default = false;
 }
 
 void PolicyTable::add_tier(std::string_view tier, const Policy* policy) {
   tables_->tiers.insert_or_assign(std::string(tier), policy);
+  tables_->only_default = false;
 }
 
 void PolicyTable::add_override(std::string_view value, Override override) {
-  tables_->note_end(override);
+  tables_->note(override);
   tables_->overrides[std::string(value)].push_back(override);
 }
 
 void PolicyTable::add_nested(std::string_view caller, std::string_view value, Override override) {
-  tables_->note_end(override);
+  tables_->note(override);
   tables_->nested[std::string(caller)].by_value[std::string(value)].push_back(override);
 }
 
 void PolicyTable::set_nested_default(std::string_view caller, Override override) {
-  tables_->note_end(override);
+  tables_->note(override);
   tables_->nested[std::string(caller)].fallback.push_back(override);
 }
 
 const Policy* PolicyTable::find(const DescriptorEntry& value, const DescriptorEntry& caller,
                                 const DescriptorEntry& tier, std::int64_t wall_ms) const {
   const Tables& tables = *tables_;
+  if (tables.only_default) return tables.fallback;
   const bool named = value.fact == Fact::present;
   if (!tables.nested.empty() && caller.fact == Fact::present) {
     const auto nested = tables.nested.find(caller.text);

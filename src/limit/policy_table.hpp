@@ -27,8 +27,10 @@ struct PolicyTable::Tables {
   StringMap<Overrides> overrides;
   StringMap<NestedTable> nested;
   std::vector<std::int64_t> ends;  // of all overrides, nested ones too
+  bool only_default = true;        // all else is empty
 
-  void note_end(const Override& override) {
+  void note(const Override& override) {
+    only_default = false;
     if (override.until_ms != INT64_MAX) ends.push_back(override.until_ms);
   }
 };

@@ -123,6 +123,32 @@ TEST(CounterKey, the_limit_is_not_part_of_it) {
             key_of({caller}, who, policy_of(AlgorithmKind::gcra, 99)));
 }
 
+// The default's keys are put together from pieces made beforehand, an override's are not.
+TEST(CounterKey, an_override_changes_no_key) {
+  for (const std::size_t size : {0, 1, 7, 8, 15, 16, 17, 40, 64, 65, 200}) {
+    for (const std::vector<std::uint8_t>& key : {std::vector<std::uint8_t>{node},
+                                                 {caller},
+                                                 {caller, user},
+                                                 {user, caller},
+                                                 {node, user},
+                                                 {caller, user, api},
+                                                 {user, declared}}) {
+      Who who;
+      for (const std::uint8_t dimension : {caller, user, api, declared})
+        who.is(dimension, std::string(size, static_cast<char>('a' + dimension)));
+      const std::string value =
+          key.back() == node ? "" : std::string(size, static_cast<char>('a' + key.back()));
+      Layer overridden = layer_of("test", key, policy_of(AlgorithmKind::token_bucket, 10));
+      const Policy* const other = overridden.policies.own(policy_of(AlgorithmKind::token_bucket, 99));
+      if (key.back() == node) who.is(node, "");
+      overridden.policies.add_override(value, {other});
+      const Built built = build(chain_of({}, std::move(overridden)), who);
+      ASSERT_EQ(built.set->charge[0].policy, other);
+      EXPECT_EQ(built.keys().at(0), key_of(key, who)) << size;
+    }
+  }
+}
+
 TEST(CounterKey, keys_stay_short_and_keep_their_tag) {
   Who who;
   std::vector<std::uint8_t> all;
