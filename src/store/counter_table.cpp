@@ -89,16 +89,17 @@ std::size_t CounterTable::bucket_of(const Hash128& key) const noexcept {
 
 void CounterTable::prefetch(const Hash128& key) const noexcept {
   const Bucket& bucket = buckets_[bucket_of(key)];
-  __builtin_prefetch(&bucket);
   __builtin_prefetch(&bucket.slot[home_of(key)], 1);
+  // While buckets hold two keys or less, nearly all keys are at home, and their tags are not needed.
+  if (live() > 2 * count_) __builtin_prefetch(&bucket);
 }
 
 Slot* CounterTable::guess(const Hash128& key) const noexcept {
   const std::size_t bucket = bucket_of(key);
-  const std::uint32_t tag = tag_of(key);
-  const std::size_t home = home_of(key);
-  if (buckets_[bucket].tag[home].load(std::memory_order_relaxed) == tag) return slots_of(bucket) + home;
+  Slot* const home = slots_of(bucket) + home_of(key);
+  if (home->holds(key)) return home;
   // All tags are looked at, without a branch: which one fits is what a processor cannot predict.
+  const std::uint32_t tag = tag_of(key);
   std::uint32_t fits = 0;
   for (std::size_t way = 0; way < kWays; ++way) {
     const bool same = buckets_[bucket].tag[way].load(std::memory_order_relaxed) == tag;

@@ -2,11 +2,11 @@
 // A fixed, set-associative table of counters, shared by all threads.
 //
 // A bucket is 1 KiB of one page: a cache line of 15 tags (32 bits of the hash; 0 = free) and a lock for those
-// who change them, then its 15 slots of a cache line each. A key goes to its home slot if that is free, so
-// that the slot can be fetched together with the tags, before they say where the key is. Look-ups read tags
-// and hashes without a lock, so what they return is a guess: lock the slot, then ask `holds`. A slot's lock
-// guards its state; several are taken in the order of their addresses. Nobody waits for a bucket's lock while
-// holding a slot's.
+// who change them, then its 15 slots of a cache line each. A key goes to its home slot if that is free, and
+// is looked for there first: most need no tags, which are one more line to fetch. Look-ups read tags and
+// hashes without a lock, so what they return is a guess: lock the slot, then ask `holds`. A slot's lock
+// guards its state; who waits for several takes them in the order of their addresses. Nobody waits for a
+// bucket's lock while holding a slot's.
 #pragma once
 
 #include <array>
@@ -78,9 +78,9 @@ class CounterTable {
   CounterTable(const CounterTable&) = delete;
   CounterTable& operator=(const CounterTable&) = delete;
 
-  // Fetches the key's tags and home slot.
+  // Fetches the key's home slot, and its tags if they will be needed.
   void prefetch(const Hash128& key) const noexcept;
-  // The slot whose tag fits, fetched ahead, or nullptr. May be another key's.
+  // The key's home slot, or the one whose tag fits, fetched ahead, or nullptr. May be another key's.
   Slot* guess(const Hash128& key) const noexcept;
   // The slot that held the key when looked at, or nullptr.
   Slot* find(const Hash128& key) const noexcept;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/memory_store.hpp"
 
-#include <algorithm>
-#include <boost/container/static_vector.hpp>
 #include <memory>
 #include <vector>
 
 #include "limit/counters_at_hand.hpp"
+#include "store/memory_seating.hpp"
 
 namespace weir::store {
 
@@ -53,47 +52,6 @@ struct MemoryStore::Now {
   Debt from_monotonic(const limit::Terms& terms, Debt debt) const noexcept {
     if (terms.calendar) debt.until_ms += wall_ms() - monotonic_ms;
     return debt;
-  }
-};
-
-// A counter on its way to being decided: a slot of the table, or for want of one a state on the heap.
-struct MemoryStore::Seat {
-  explicit Seat(const Hash128& key_) : key(key_) {}
-  Hash128 key;
-  Slot* slot = nullptr;
-  CounterState* state = nullptr;
-  std::int64_t bytes_before = 0;
-  bool pinned = false;
-};
-
-struct MemoryStore::Seating {
-  boost::container::static_vector<Seat, kMaxLayers> seat;
-  boost::container::static_vector<Slot*, kMaxLayers> locked;  // ascending, without doubles
-  std::vector<std::unique_ptr<CounterState>> without_slot;
-
-  void lock() {
-    for (const Seat& each : seat) {
-      if (each.slot == nullptr) continue;
-      const auto place = std::lower_bound(locked.begin(), locked.end(), each.slot);
-      if (place == locked.end() || *place != each.slot) locked.insert(place, each.slot);
-    }
-    for (Slot* slot : locked) slot->lock();
-  }
-
-  void unlock() {
-    for (Slot* slot : locked) slot->unlock();
-    locked.clear();
-  }
-
-  // Forgets the slots that went to other keys since they were looked up; true if there were none.
-  bool all_hold() {
-    bool all = true;
-    for (Seat& each : seat) {
-      if (each.slot == nullptr || each.slot->holds(each.key)) continue;
-      each.slot = nullptr;
-      all = false;
-    }
-    return all;
   }
 };
 
@@ -177,12 +135,53 @@ void MemoryStore::make_seat(const Charge& charge, const Now& now, Seat& seat) {
   more_bytes_.fetch_add(more_bytes_of(place.slot->state), std::memory_order_relaxed);
 }
 
+namespace {
+
+// The longest key is the most particular: its slot is the one that is probably not in the processor's cache.
+std::size_t most_particular(const ChargeSet& set) {
+  std::size_t longest = 0;
+  for (std::size_t n = 1; n < set.size; ++n) {
+    if (set.charge[n].key.size() > set.charge[longest].key.size()) longest = n;
+  }
+  return longest;
+}
+
+}  // namespace
+
 // After this every seat has a state, and every slot is locked.
 void MemoryStore::take_seats(ChargeSet& set, Seating& seating) {
+  seating.seat.resize(set.size);
+  const std::size_t first = most_particular(set);
   for (std::size_t n = 0; n < set.size; ++n) {
-    seating.seat.emplace_back(stable_hash128(set.charge[n].key, seed_));
-    table_.prefetch(seating.seat[n].key);
+    const std::size_t at = n == 0 ? first : n <= first ? n - 1 : n;
+    seating.seat[at].key = stable_hash128(set.charge[at].key, seed_);
+    table_.prefetch(seating.seat[at].key);
   }
+  if (!take_at_once(seating, first)) take_by_turns(set, seating);
+  for (std::size_t n = 0; n < set.size; ++n) {
+    Seat& seat = seating.seat[n];
+    if (seat.slot == nullptr) continue;
+    use_terms(*seat.slot, set.charge[n].policy->terms);
+    seat.state = &seat.slot->state;
+    seat.bytes_before = more_bytes_of(*seat.state);
+  }
+}
+
+// Slots that are there and that nobody else holds are locked in any order: whoever would have to wait lets go
+// of all. The one that is still on its way from memory comes last, for a lock lets nothing behind it begin.
+bool MemoryStore::take_at_once(Seating& seating, std::size_t last) {
+  const auto take = [&](Seat& seat) {
+    seat.slot = table_.guess(seat.key);
+    return seat.slot != nullptr && seating.try_lock(*seat.slot) && seat.slot->holds(seat.key);
+  };
+  for (std::size_t n = 0; n < seating.seat.size(); ++n) {
+    if (n != last && !take(seating.seat[n])) return false;
+  }
+  return seating.seat.empty() || take(seating.seat[last]);
+}
+
+void MemoryStore::take_by_turns(ChargeSet& set, Seating& seating) {
+  seating.unlock();
   for (Seat& seat : seating.seat) seat.slot = table_.guess(seat.key);
   do {
     seating.unlock();
@@ -200,13 +199,6 @@ void MemoryStore::take_seats(ChargeSet& set, Seating& seating) {
     }
     seating.lock();
   } while (!seating.all_hold());
-  for (std::size_t n = 0; n < set.size; ++n) {
-    Seat& seat = seating.seat[n];
-    if (seat.slot == nullptr) continue;
-    use_terms(*seat.slot, set.charge[n].policy->terms);
-    seat.state = &seat.slot->state;
-    seat.bytes_before = more_bytes_of(*seat.state);
-  }
 }
 
 void MemoryStore::leave_seats(ChargeSet& set, const Now& now, Seating& seating) {
@@ -278,7 +270,7 @@ void MemoryStore::look(ChargeSet& set) {
 
 template <class Change>
 void MemoryStore::change(const Charge& charge, const Change& apply) {
-  Seat seat(stable_hash128(charge.key, seed_));
+  Seat seat{stable_hash128(charge.key, seed_)};
   make_seat(charge, this->now(), seat);
   const Now now = this->now();  // under the slot's lock, as in decide_now
   const Request request = at(charge, now);

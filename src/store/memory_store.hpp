@@ -25,6 +25,9 @@
 
 namespace weir::store {
 
+struct Seat;
+struct Seating;
+
 // What a counter looks like from outside, for those who have its key but not its policy.
 struct Standing {
   limit::Terms terms;           // as of its last charge
@@ -61,8 +64,6 @@ class MemoryStore final : public limit::CounterStore {
 
  private:
   struct Now;
-  struct Seat;
-  struct Seating;
   class Eviction;
 
   Now now() const noexcept;
@@ -71,6 +72,8 @@ class MemoryStore final : public limit::CounterStore {
   template <class Change>
   void change(const limit::Charge& charge, const Change& apply);
   void take_seats(limit::ChargeSet& set, Seating& seating);
+  bool take_at_once(Seating& seating, std::size_t last);
+  void take_by_turns(limit::ChargeSet& set, Seating& seating);
   void make_seat(const limit::Charge& charge, const Now& now, Seat& seat);
   void open(const limit::Charge& charge, const Hash128& key, const Now& now,
             limit::CounterState& state) const;
