@@ -56,7 +56,7 @@ limit::LimiterChain four_layers() {
 class Requests {
  public:
   explicit Requests(std::size_t users, std::uint64_t seed) : users_(users), seed_(seed) {
-    for (int n = 0; n < 20; ++n) {
+    for (std::uint32_t n = 0; n < kCallers; ++n) {
       callers_.push_back("caller-" + std::to_string(n));
       apis_.push_back("POST /order/" + std::to_string(n));
     }
@@ -67,20 +67,21 @@ class Requests {
     seed_ ^= seed_ << 13;
     seed_ ^= seed_ >> 7;
     seed_ ^= seed_ << 17;
-    return of(seed_ % users_);
+    return of(static_cast<std::uint32_t>((seed_ >> 32) * users_ >> 32));
   }
-  limit::Descriptor of(std::size_t user) {
+  limit::Descriptor of(std::uint32_t user) {
     // Written anew, as a request's bytes are: a list of names would add a cache miss no gateway has.
     char* const digits = user_name_.data() + 5;
     const char* const end = std::to_chars(digits, user_name_.data() + user_name_.size(), user).ptr;
     entries_[kUser] = {{user_name_.data(), static_cast<std::size_t>(end - user_name_.data())}, Fact::present};
-    entries_[kCaller] = {callers_[user % callers_.size()], Fact::present};
-    entries_[kApi] = {apis_[user % apis_.size()], Fact::present};
+    entries_[kCaller] = {callers_[user % kCallers], Fact::present};
+    entries_[kApi] = {apis_[user % kCallers], Fact::present};
     return {entries_, false, 1, 1};
   }
   std::size_t users() const { return users_; }
 
  private:
+  static constexpr std::uint32_t kCallers = 20;  // and as many APIs
   std::size_t users_;
   std::uint64_t seed_;
   std::array<char, 16> user_name_{'u', 's', 'e', 'r', '-'};
@@ -122,7 +123,7 @@ void build_and_decide(benchmark::State& state) {
   Requests requests(static_cast<std::size_t>(state.range(0)) - 41, 88172645463325252ULL);
   store::MemoryStore store(1'000'000, system_clock());  // the default of store.max_keys
   const auto set = std::make_unique<limit::ChargeSet>();
-  for (std::size_t user = 0; user < requests.users(); ++user) decide(chain, store, requests.of(user), *set);
+  for (std::uint32_t user = 0; user < requests.users(); ++user) decide(chain, store, requests.of(user), *set);
   settle_pages();
   for (auto each : state) benchmark::DoNotOptimize(decide(chain, store, requests.next(), *set));
   state.counters["live keys"] = static_cast<double>(store.live_keys());
