@@ -9,6 +9,12 @@ local call, pcall, unpack, args = redis.call, redis.pcall, unpack, ARGV
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local format, pack, read = string.format, struct.pack, struct.unpack
 
+-- A table with room for n values: growing one by one costs more than judging.
+local function room(n)
+  if n > 20 then return {unpack({}, 1, n)} end
+  return {nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}
+end
+
 local NEVER = -1
 local LAYOUT = 2  -- the first byte of each state that is a string
 
@@ -75,7 +81,7 @@ for i = 1, #policies do
   policies[i] = policy
 end
 
-local counters = {}
+local counters = room(#KEYS)
 local raw = call('MGET', unpack(KEYS))  -- of keys that hold no string: false
 for i = 1, #KEYS do
   local policy = policies[places[2 * i - 1]]
@@ -110,8 +116,9 @@ local function lend(c, lease)
   return extra, c.rules.within(c, 1) and 0 or c.rules.retry(c, 1)
 end
 
--- Tables that begin with room: growing one by one costs more than judging.
-local reply, said = {now, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+-- The reply. A request asks with more than half as many values as it is answered with.
+local reply, said = room(2 * #asked), 1
+reply[1] = now
 -- Of each layer of a request.
 local of, costs, fits = {nil, nil, nil, nil}, {nil, nil, nil, nil}, {nil, nil, nil, nil}
 local waits, shadows, leases = {nil, nil, nil, nil}, {nil, nil, nil, nil}, {nil, nil, nil, nil}
@@ -166,10 +173,10 @@ local function charge(layers, passed)
       if lease then granted, next = lend(c, lease) end
     end
     local remaining, reset = rules.left(c)
-    reply[said + 1] = take and 3 or fit and 1 or 0
+    local wait = fit and (waits[i] or 0) or rules.retry(c, cost)
+    reply[said + 1] = 4 * wait + (take and 3 or fit and 1 or 0)
     reply[said + 2], reply[said + 3] = remaining, reset
-    reply[said + 4] = fit and (waits[i] or 0) or rules.retry(c, cost)
-    said = said + 4
+    said = said + 3
     if lease then reply[said + 1], reply[said + 2], said = granted, next, said + 2 end
     if decides and c.changed and not rules.text then rules.write(c) end
   end
@@ -193,8 +200,7 @@ local function pass(layers)
     c.changed = true
     reply[said + 1] = 3
     reply[said + 2], reply[said + 3] = rules.left(c)
-    reply[said + 4] = 0
-    said = said + 4
+    said = said + 3
   end
   at = at + 2 * layers
   return true

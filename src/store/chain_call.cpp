@@ -229,23 +229,24 @@ bool ChainAnswers::read_layer(Charge& charge) {
   const auto is_integer = [](const redis::Reply& field) { return field.type == redis::Reply::Type::integer; };
   if (!std::ranges::all_of(fields, is_integer)) return false;
   const auto value = [fields](std::size_t field) { return fields[field].integer; };
-  const bool within = (value(0) & 1) != 0;
-  if (value(0) < 0 || value(0) > 3 || value(1) < 0 || value(2) < 0) return false;
-  if (value(3) < (within ? 0 : limit::kNever)) return false;
+  const std::int64_t passes = value(0);
+  const std::int64_t wait_ms = passes >> 2;
+  const bool within = (passes & 1) != 0;
+  if (wait_ms < (within ? 0 : limit::kNever) || value(1) < 0 || value(2) < 0) return false;
   if (charge.lease != nullptr) {
-    if (value(4) < 0 || value(5) < limit::kNever) return false;
-    charge.lease->granted = value(4);
-    charge.lease->next_ms = value(5);
+    if (value(3) < 0 || value(4) < limit::kNever) return false;
+    charge.lease->granted = value(3);
+    charge.lease->next_ms = value(4);
   }
   charge.answered = limit::Answered::store;
-  charge.charged = (value(0) & 2) != 0;
+  charge.charged = (passes & 2) != 0;
   charge.request.now_ms = now_ms_;
   charge.verdict = {.within_limit = within,
                     .limit = charge.policy->terms.limit,
                     .remaining = value(1),
-                    .retry_after_ms = within ? 0 : value(3),
+                    .retry_after_ms = within ? 0 : wait_ms,
                     .reset_ms = value(2),
-                    .wait_ms = within ? value(3) : 0};
+                    .wait_ms = within ? wait_ms : 0};
   return true;
 }
 

@@ -77,8 +77,8 @@ class ChainAnswers {
   bool complete() const noexcept { return whole_ && finished(); }
 
  private:
-  static constexpr std::size_t kOfLayer = 4;   // within and charged, remaining, reset, retry or wait
-  static constexpr std::size_t kOfLeased = 6;  // and granted, next
+  static constexpr std::size_t kOfLayer = 3;   // within, charged and wait in one; remaining; reset
+  static constexpr std::size_t kOfLeased = 5;  // and granted, next
 
   bool finished() const noexcept { return next_ == elements_.size(); }
   bool read_layer(limit::Charge& charge);
