@@ -67,8 +67,9 @@ function detail(layer) {
 const over = (worst) => (worst.permits === null ? "no bound" : worst.permits === 0 ? "never over" : `≤${count(worst.permits)} over`);
 
 // How the layer counts now and what that promises: [the line, what is behind it].
-function promised({ promise }) {
+function promised({ promise, default: policy }) {
   if (!promise) return ["", ""];
+  if (policy && policy.mode === "shadow") return ["not enforced: it refuses nobody", ""];
   const { now, brief, long, forgotten } = promise.overshoot;
   const ill = promise.ladder && promise.ladder !== "healthy";
   const line = `${words(promise.counted)}: ${over(now)}${brief && !ill ? ` · store ill: ${over(brief)}` : ""}`;
