@@ -51,9 +51,11 @@ std::string_view ComponentValues::of(std::uint8_t dimension) {
   const std::uint32_t bit = std::uint32_t{1} << dimension;
   if ((known_ & bit) == 0) {
     known_ |= bit;
-    values_[dimension] = write(dimension, entry(dimension).text);
+    const std::string_view value = write(dimension, entry(dimension).text);
+    values_[dimension] = value.data();
+    sizes_[dimension] = static_cast<std::uint32_t>(value.size());
   }
-  return values_[dimension];
+  return {values_[dimension], sizes_[dimension]};
 }
 
 std::string_view ComponentValues::write(std::uint8_t dimension, std::string_view text) {

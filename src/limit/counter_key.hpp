@@ -43,6 +43,7 @@ class ComponentValues {
   explicit ComponentValues(const Descriptor& who) noexcept : who_(who) {}
   std::string_view of(std::uint8_t dimension);
 
+  bool exempt() const noexcept { return who_.exempt; }
   DescriptorEntry entry(std::uint8_t dimension) const noexcept {
     return dimension < who_.entries.size() ? who_.entries[dimension] : DescriptorEntry{};
   }
@@ -53,7 +54,8 @@ class ComponentValues {
   const Descriptor& who_;
   std::uint32_t known_ = 0;
   std::size_t used_ = 0;
-  std::array<std::string_view, kMaxKeyDimensions> values_;
+  std::array<const char*, kMaxKeyDimensions> values_;  // of those that are known
+  std::array<std::uint32_t, kMaxKeyDimensions> sizes_;
   std::array<char, kMaxKeyDimensions * kMaxValueBytes> bytes_;
 };
 

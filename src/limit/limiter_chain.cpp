@@ -53,6 +53,17 @@ void fill(Charge& charge, const Policy& policy, const Descriptor& who, std::int6
   if (policy.terms.calendar) request.bounds = calendar_bounds(policy.calendar, policy.time_zone, wall_ms);
 }
 
+const Policy* policy_of(const Layer& layer, const ComponentValues& values,
+                        const LimiterChain::Options& options, std::int64_t wall_ms) {
+  const DescriptorEntry value = values.entry(layer.key.back());
+  const DescriptorEntry caller = values.entry(options.caller_dimension);
+  const DescriptorEntry tier = values.entry(options.tier_dimension);
+  // The exempt lane goes through limits of its own, and through the ordinary ones (counted apart) where it
+  // has none: never through nothing.
+  const Policy* own = values.exempt() ? layer.exempt.find(value, caller, tier, wall_ms) : nullptr;
+  return own != nullptr ? own : layer.policies.find(value, caller, tier, wall_ms);
+}
+
 // The order with the layer `from` moved before the layer `to`; unchanged if it is there already.
 Order moved_before(Order order, std::size_t from, std::size_t to) {
   if (from > to)
@@ -77,7 +88,8 @@ void check(const std::vector<Layer>& layers) {
 struct LimiterChain::Compiled {
   Options options;
   std::vector<Layer> layers;
-  std::vector<KeyShape> shapes;  // one per layer
+  std::vector<KeyShape> shapes;     // one per layer
+  std::vector<const Policy*> only;  // one per layer: the one that all requests have, if they all have it
   Order order;
   Order priority_order;
   StringMap<bool> priority_values;
@@ -91,6 +103,7 @@ struct LimiterChain::Compiled {
     for (const Layer& layer : layers) {
       order.push_back(static_cast<std::uint8_t>(order.size()));
       shapes.emplace_back(options.node, layer, options.caller_dimension);
+      only.push_back(layer.policies.only());
     }
     const auto place_of = [&](const std::string& name) {
       return std::find_if(layers.begin(), layers.end(), [&](const Layer& each) { return each.name == name; });
@@ -121,16 +134,12 @@ std::string_view LimiterChain::build(const Descriptor& who, std::int64_t wall_ms
   set.clear();
   set.accounting = chain.options.accounting;
   ComponentValues values(who);
-  const DescriptorEntry caller = values.entry(chain.options.caller_dimension);
-  const DescriptorEntry tier = values.entry(chain.options.tier_dimension);
   for (const std::uint8_t n : chain.order_for(values)) {
     const Layer& layer = chain.layers[n];
     if (!applies(layer, values)) continue;
-    const DescriptorEntry value = values.entry(layer.key.back());
-    // The exempt lane goes through limits of its own, and through the ordinary ones (counted apart) where it
-    // has none: never through nothing.
-    const Policy* policy = who.exempt ? layer.exempt.find(value, caller, tier, wall_ms) : nullptr;
-    if (policy == nullptr) policy = layer.policies.find(value, caller, tier, wall_ms);
+    const Policy* const policy = who.exempt || chain.only[n] == nullptr
+                                     ? policy_of(layer, values, chain.options, wall_ms)
+                                     : chain.only[n];
     if (policy == nullptr || policy->access == Access::unlimited) continue;
     if (policy->access == Access::blocked) return layer.name;
     Charge& charge = set.charge[set.size++];

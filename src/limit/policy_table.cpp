@@ -62,7 +62,6 @@ void PolicyTable::set_nested_default(std::string_view caller, Override override)
 const Policy* PolicyTable::find(const DescriptorEntry& value, const DescriptorEntry& caller,
                                 const DescriptorEntry& tier, std::int64_t wall_ms) const {
   const Tables& tables = *tables_;
-  if (tables.only_default) return tables.fallback;
   const bool named = value.fact == Fact::present;
   if (!tables.nested.empty() && caller.fact == Fact::present) {
     const auto nested = tables.nested.find(caller.text);
@@ -85,6 +84,10 @@ const Policy* PolicyTable::find(const DescriptorEntry& value, const DescriptorEn
 
 const std::vector<std::int64_t>& PolicyTable::override_ends() const noexcept {
   return tables_->ends;
+}
+
+const Policy* PolicyTable::only() const noexcept {
+  return tables_->only_default ? tables_->fallback : nullptr;
 }
 
 const Policy* PolicyTable::usual() const noexcept {

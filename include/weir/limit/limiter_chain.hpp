@@ -69,6 +69,8 @@ class PolicyTable {
 
   // The default; nullptr if there is none.
   const Policy* usual() const noexcept;
+  // The default, if nothing but it is ever found.
+  const Policy* only() const noexcept;
   // When its overrides end, wall time, one entry for each that does.
   const std::vector<std::int64_t>& override_ends() const noexcept;
 
