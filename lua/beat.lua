@@ -4,21 +4,20 @@
 -- KEYS: the live instances (sorted set, score: last beat); the use of even and of odd epochs (hashes).
 -- ARGV: instance, life of a beat in ms, epoch in ms, `beat` or `leave`, then pairs: counter, permits charged.
 -- Reply: instances alive, number of the epoch, the store's clock in ms, then per pair the permits of the whole
--- fleet in this epoch and the one before.
+-- fleet in this epoch and the one before. `leave`: who stays, 0, the clock.
 
 --- @include "prelude_time"
 
 local call, format = redis.call, string.format
 local id, life, epoch = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
-if ARGV[4] == 'leave' then
-  call('ZREM', KEYS[1], id)
-  return {0, 0, now}
-end
-
 -- A beat from the future is one from before the clock went back.
 call('ZREMRANGEBYSCORE', KEYS[1], '-inf', format('(%d', now - life))
 call('ZREMRANGEBYSCORE', KEYS[1], format('(%d', now), '+inf')
+if ARGV[4] == 'leave' then
+  call('ZREM', KEYS[1], id)
+  return {call('ZCARD', KEYS[1]), 0, now}
+end
 call('ZADD', KEYS[1], format('%d', now), id)
 call('PEXPIRE', KEYS[1], format('%d', life + grace))
 

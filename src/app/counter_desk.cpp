@@ -8,6 +8,7 @@
 #include "app/ask_worker.hpp"
 #include "app/json_object.hpp"
 #include "base/hash.hpp"
+#include "store/pool_call.hpp"
 #include "telemetry/log.hpp"
 
 namespace weir::app {
@@ -161,7 +162,13 @@ std::int64_t CounterDesk::forget(const Found& found) const {
   }
   const bool fixed = charge.policy->terms.algorithm == limit::AlgorithmKind::fixed_window;
   const std::int64_t window_ms = fixed ? longest_window_ms(charge) : 0;
-  return ask_worker(worker, forget_in(caller, std::string(charge.key), window_ms)).value_or(-1);
+  const std::int64_t removed =
+      ask_worker(worker, forget_in(caller, std::string(charge.key), window_ms)).value_or(-1);
+  if (removed < 0 || charge.policy->scope != limit::Scope::global) return removed;
+  // What the region was granted of it before, it holds no longer.
+  const auto region = worker.stores().caller(limit::Scope::fleet);
+  const auto emptied = ask_worker(worker, forget_in(region, store::pool_key(charge.key), 0)).value_or(-1);
+  return emptied < 0 ? -1 : removed;
 }
 
 SourceAnswer CounterDesk::read(std::shared_ptr<const pipeline::Runtime> runtime,

@@ -17,7 +17,8 @@ namespace weir::app {
 // A reset is confirmed with what the look at the same counter gave: `confirm`, good for five to ten minutes
 // and for that counter alone. A counter that was reset counts from zero for the whole fleet at once where
 // each request is counted in the store; permits that a process has leased, and refusals it remembers, last
-// for up to a second more.
+// for up to a second more. Of a global layer, what this region holds of it is given up with it; what other
+// regions hold lasts for up to store.parent.ttl more.
 //
 // Called on the admin thread, one at a time.
 class CounterDesk {

@@ -12,6 +12,7 @@
 #include "app/simulate/report.hpp"
 #include "app/store_stack.hpp"
 #include "pipeline/explain.hpp"
+#include "store/chain_halves.hpp"
 
 namespace weir::app {
 namespace {
@@ -47,24 +48,37 @@ pipeline::ProbeRequest probe_of(const Arguments& parsed) {
   return request;
 }
 
-// Asks the Redis store, for at most a second. False where there is none or it does not answer.
-bool peek(const pipeline::Runtime& runtime, pipeline::Explanation& explanation) {
-  if (runtime.store.kind != store::StoreKind::redis || explanation.charges.size == 0) return false;
+// Asks a Redis store, for at most a second. False if it does not answer.
+bool peek_at(const store::StoreOptions& options, limit::ChargeSet& charges) {
   boost::asio::io_context io(1);
-  const auto caller = store::make_caller(io.get_executor(), runtime.store);
+  const auto caller = store::make_caller(io.get_executor(), options);
   store::RedisStore redis(caller, std::chrono::milliseconds(1000));
   store::SlotStore slots(redis, io.get_executor());
   limit::CounterStore& store = caller->sharded() ? static_cast<limit::CounterStore&>(slots) : redis;
   const auto ask = [&]() -> boost::asio::awaitable<bool> {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     const bool ready = co_await redis::wait_ready(*caller, deadline);
-    if (ready) co_await store.peek(explanation.charges);
+    if (ready) co_await store.peek(charges);
     caller->close();
-    co_return ready && !explanation.charges.store_error;
+    co_return ready && !charges.store_error;
   };
   bool answered = false;
   boost::asio::co_spawn(io, ask, [&](const std::exception_ptr&, bool good) { answered = good; });
   io.run();
+  return answered;
+}
+
+// Layers of all regions are counted in the parent store. False where there is no store, or one does not
+// answer.
+bool peek(const pipeline::Runtime& runtime, pipeline::Explanation& explanation) {
+  if (runtime.store.kind != store::StoreKind::redis || explanation.charges.size == 0) return false;
+  store::ChainHalvesPool pool(limit::Scope::global);
+  const store::ChainHalvesPool::Borrowed halves(pool, explanation.charges);
+  limit::ChargeSet& global = halves->apart.set;
+  bool answered = halves->main.set.size == 0 || peek_at(runtime.store, halves->main.set);
+  if (global.size > 0)
+    answered = answered && runtime.store.parent != nullptr && peek_at(*runtime.store.parent, global);
+  halves->join(explanation.charges);
   return answered;
 }
 

@@ -44,6 +44,13 @@ std::shared_ptr<store::LeasePool> make_lease_pool(const store::StoreOptions& opt
   return std::make_shared<store::LeasePool>(options.lease, std::move(fleet));
 }
 
+// A gateway's own leases of what its region holds are like those of its region's counters. But a region has
+// nothing to lend on credit.
+store::LeaseOptions leases_from_region(store::LeaseOptions options) {
+  options.debt_permille = 0;
+  return options;
+}
+
 // The same files, and quotas under the same version: pushing what was pushed before is a new version. A
 // certificate that was kept back may be valid by now.
 bool is_in_force(const pipeline::Runtime& loaded, const pipeline::Runtime& now) {
@@ -76,10 +83,11 @@ Gateway::Gateway(QuotaShelf quotas, const config::LoadResult& loaded)
   leases_ = make_lease_pool(loaded.runtime->store, fleet_);
   if (const auto& parent = loaded.runtime->store.parent) {
     all_regions_ = std::make_shared<store::FleetShare>(workers, parent->instances);
-    parent_leases_ = make_lease_pool(*parent, all_regions_);
+    parent_leases_ = std::make_shared<store::LeasePool>(leases_from_region(loaded.runtime->store.lease));
+    pools_ = std::make_shared<store::RegionPools>();
   }
-  const SharedParts shared{system_clock(), memory_, budget_, clusters_,    metrics_,
-                           logs_,          fleet_,  leases_, all_regions_, parent_leases_};
+  const SharedParts shared{system_clock(), memory_, budget_,      clusters_,      metrics_, logs_,
+                           fleet_,         leases_, all_regions_, parent_leases_, pools_};
   for (std::size_t n = 0; n < workers; ++n) {
     workers_.push_back(std::make_unique<Worker>(n, shared, loaded.runtime));
   }

@@ -81,6 +81,7 @@ class Gateway {
   std::shared_ptr<store::LeasePool> leases_;
   std::shared_ptr<store::FleetShare> all_regions_;
   std::shared_ptr<store::LeasePool> parent_leases_;
+  std::shared_ptr<store::RegionPools> pools_;
   std::shared_ptr<http::ConnectionBudget> budget_;
   std::shared_ptr<upstream::SharedClusters> clusters_;
   std::shared_ptr<store::FleetShare> fleet_;

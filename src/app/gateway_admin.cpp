@@ -157,7 +157,8 @@ void Gateway::start_admin() {
   metrics_.add_source([this] { return lease_families(workers_, leases_.get()); });
   metrics_.add_source(
       [this] { return quota_families(*status_.facts().runtime, feed().get(), system_clock().wall_ms()); });
-  metrics_.add_source([this] { return parent_families(workers_, parent_leases_.get()); });
+  metrics_.add_source(
+      [this] { return parent_families(workers_, pools_.get(), system_clock().monotonic_ms()); });
   metrics_.add_source([this] { return upstream_families(workers_, *clusters_); });
   metrics_.add_source(
       [this] { return override_families(status_.facts().runtime->chain, system_clock().wall_ms()); });

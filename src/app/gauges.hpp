@@ -35,7 +35,8 @@ std::vector<telemetry::SampleFamily> lease_families(const Workers& workers, stor
 // Temporary overrides (spec QM-6) that are over at `now_ms` (wall), and the next one that will be.
 std::vector<telemetry::SampleFamily> override_families(const limit::LimiterChain& chain, std::int64_t now_ms);
 // Empty without a parent store.
-std::vector<telemetry::SampleFamily> parent_families(const Workers& workers, store::LeasePool* pool);
+std::vector<telemetry::SampleFamily> parent_families(const Workers& workers, const store::RegionPools* pools,
+                                                     std::int64_t now_ms);
 // feed: null while quotas come from a file.
 std::vector<telemetry::SampleFamily> quota_families(const pipeline::Runtime& runtime, const QuotaFeed* feed,
                                                     std::int64_t now_ms);

@@ -6,15 +6,17 @@ namespace weir::app {
 StoreStack::StoreStack(boost::asio::io_context& io, const Options& options, const Shared& shared)
     : top_(&shared.memory) {
   if (options.store.kind == store::StoreKind::memory) return;
-  const auto over = [&](const store::StoreOptions& store, store::FleetShare& fleet,
-                        store::LeasePool* leases) {
-    return std::make_unique<SharedStack>(io, SharedStack::Parts{store, options.node, options.worker,
-                                                                shared.memory, fleet, shared.clock, leases});
+  const auto over = [&](const store::StoreOptions& store, store::FleetShare& fleet, store::LeasePool* leases,
+                        const SharedStack::Region* region) {
+    return std::make_unique<SharedStack>(
+        io, SharedStack::Parts{store, options.node, options.worker, shared.memory, fleet, shared.clock,
+                               leases, region});
   };
-  own_ = over(options.store, shared.fleet, shared.leases);
+  own_ = over(options.store, shared.fleet, shared.leases, nullptr);
   limit::CounterStore* fleet = &own_->top();
   if (shared.parent_leases != nullptr) {
-    parent_ = over(*options.store.parent, *shared.all_regions, shared.parent_leases);
+    const SharedStack::Region region{own_->caller(), options.store.timeout, *shared.pools};
+    parent_ = over(*options.store.parent, *shared.all_regions, shared.parent_leases, &region);
     region_ = std::make_unique<store::RegionStore>(*fleet, *parent_->leases());
     fleet = region_.get();
   }
@@ -29,13 +31,15 @@ std::shared_ptr<redis::ScriptCaller> StoreStack::caller(limit::Scope scope) cons
 }
 
 void StoreStack::leave_fleet() {
-  if (own_) own_->leave_fleet();
   if (parent_) parent_->leave_fleet();
+  if (!own_) return;
+  const bool has_pool = parent_ != nullptr && own_->beat() != nullptr;
+  own_->leave_fleet(has_pool ? parent_->pool()->when_left() : store::FleetBeat::Left());
 }
 
 void StoreStack::close() {
-  if (own_) own_->close();
   if (parent_) parent_->close();
+  if (own_) own_->close();
 }
 
 bool StoreStack::nothing_on_its_way() const noexcept {

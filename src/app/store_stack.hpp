@@ -27,8 +27,9 @@ class StoreStack {
     store::FleetShare& fleet;
     const Clock& clock;
     store::LeasePool* leases;        // nullptr: every request is counted exactly
-    store::FleetShare* all_regions;  // nullptr, both: no parent
+    store::FleetShare* all_regions;  // nullptr, all three: no parent
     store::LeasePool* parent_leases;
+    store::RegionPools* pools;
   };
   // Begins to connect at once; serves with Redis absent.
   StoreStack(boost::asio::io_context& io, const Options& options, const Shared& shared);

@@ -29,7 +29,7 @@ Worker::Worker(std::size_t index, SharedParts shared, const std::shared_ptr<cons
       forwarders_(loop_, shared_.clusters),
       stores_(io_, {runtime->store, runtime->node, index},
               {shared_.memory, *shared_.fleet, shared_.clock, shared_.leases.get(), shared_.all_regions.get(),
-               shared_.parent_leases.get()}),
+               shared_.parent_leases.get(), shared_.pools.get()}),
       slot_(runtime),
       slots_(stores_.top()),
       log_(shared_.metrics.worker(index), shared_.logs, loop_.turn_clock()),

@@ -35,8 +35,9 @@ struct SharedParts {
   telemetry::LogWriters& logs;
   std::shared_ptr<store::FleetShare> fleet;
   std::shared_ptr<store::LeasePool> leases;        // null: every request is counted exactly
-  std::shared_ptr<store::FleetShare> all_regions;  // null, both: there is no parent store
+  std::shared_ptr<store::FleetShare> all_regions;  // null, all three: there is no parent store
   std::shared_ptr<store::LeasePool> parent_leases;
+  std::shared_ptr<store::RegionPools> pools;
 };
 
 class Worker {

@@ -22,8 +22,9 @@ struct Script {
   std::string_view body;
 };
 
-// lua/chain.lua, beat.lua, forget.lua and published.lua, embedded by the build.
+// lua/chain.lua, pool.lua, beat.lua, forget.lua and published.lua, embedded by the build.
 extern const Script kChain;
+extern const Script kPool;
 extern const Script kBeat;
 extern const Script kForget;
 extern const Script kPublished;

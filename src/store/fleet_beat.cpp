@@ -41,11 +41,15 @@ void FleetBeat::start() {
   boost::asio::co_spawn(caller_->executor(), run(shared_from_this()), boost::asio::detached);
 }
 
-void FleetBeat::leave() {
-  if (stopped_) return;
+void FleetBeat::leave(Left left) {
+  const bool can_tell = !stopped_ && caller_->stats().ready.load(std::memory_order_relaxed);
   stop();
-  if (!caller_->stats().ready.load(std::memory_order_relaxed)) return;
-  boost::asio::co_spawn(caller_->executor(), part(shared_from_this()), boost::asio::detached);
+  if (can_tell) {
+    boost::asio::co_spawn(caller_->executor(), part(shared_from_this(), std::move(left)),
+                          boost::asio::detached);
+  } else if (left) {
+    left(std::nullopt);
+  }
 }
 
 void FleetBeat::stop() {
@@ -94,11 +98,14 @@ boost::asio::awaitable<bool> FleetBeat::beat() {
   co_return reply&& read(*reply, posted);
 }
 
-boost::asio::awaitable<void> FleetBeat::part(std::shared_ptr<FleetBeat> self) {
+boost::asio::awaitable<void> FleetBeat::part(std::shared_ptr<FleetBeat> self, Left left) {
   const redis::ScriptArguments arguments = self->open_call("leave");
   const redis::Slot slot = redis::slot_of(self->live_key_);
   const redis::TimePoint deadline = std::chrono::steady_clock::now() + self->options_.timeout;
-  co_await self->caller_->call(redis::kBeat, slot, arguments, deadline);
+  const Result<redis::Reply> reply = co_await self->caller_->call(redis::kBeat, slot, arguments, deadline);
+  if (!left) co_return;
+  const bool told = reply && reply->elements.size() == kHead && reply->elements[0].integer >= 0;
+  left(told ? std::optional(static_cast<std::size_t>(reply->elements[0].integer)) : std::nullopt);
 }
 
 bool FleetBeat::read(const redis::Reply& reply, std::span<const UseTable::Use> posted) {

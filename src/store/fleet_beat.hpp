@@ -11,7 +11,9 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "redis/script_caller.hpp"
@@ -35,8 +37,10 @@ class FleetBeat : public std::enable_shared_from_this<FleetBeat> {
 
   // Beats until leave() or stop().
   void start();
-  // Tells the others, if it can be told in one step, that this instance is gone.
-  void leave();
+  // Tells the others, if it can be told in one step, that this instance is gone; then `left` hears how many
+  // stay, or nullopt: it could not be told.
+  using Left = std::function<void(std::optional<std::size_t> stay)>;
+  void leave(Left left = {});
   void stop();
   // The store's clock minus this host's, ms, at the last beat (less the way, a millisecond or so). Any
   // thread.
@@ -47,7 +51,7 @@ class FleetBeat : public std::enable_shared_from_this<FleetBeat> {
 
  private:
   static boost::asio::awaitable<void> run(std::shared_ptr<FleetBeat> self);
-  static boost::asio::awaitable<void> part(std::shared_ptr<FleetBeat> self);
+  static boost::asio::awaitable<void> part(std::shared_ptr<FleetBeat> self, Left left);
   redis::ScriptArguments open_call(std::string_view what) const;
   bool read(const redis::Reply& reply, std::span<const UseTable::Use> posted);
 

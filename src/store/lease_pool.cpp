@@ -188,15 +188,23 @@ void LeasePool::give_back(const Hash128& id, const Taken& taken, std::int64_t co
     entry->debt -= std::min(entry->debt, cost);  // what was charged already stays charged
     return;
   }
+  // Two leases of one moment there may be, and which of them it was is told by what was used.
+  LeaseBatch* of_moment = nullptr;
   for (LeaseBatch& batch : entry->batch) {
     if (batch.charged_at_ms != taken.charged_at_ms) continue;
-    batch.permits += cost;
-    batch.used -= std::min(batch.used, cost);
-    return;
+    if (of_moment == nullptr || of_moment->used < cost) of_moment = &batch;
   }
-  if (entry->used.at_ms != taken.charged_at_ms || entry->used.count < cost) return lapse(cost);
-  entry->used.count -= cost;
-  leave_unused(*entry, {cost, taken.charged_at_ms});
+  const bool told = of_moment == nullptr || of_moment->used < cost;
+  const bool over = told && entry->used.at_ms == taken.charged_at_ms && entry->used.count >= cost;
+  if (over) entry->used.count -= cost;
+  if (of_moment != nullptr) {
+    of_moment->permits += cost;
+    if (!over) of_moment->used -= std::min(of_moment->used, cost);
+  } else if (over) {
+    leave_unused(*entry, {cost, taken.charged_at_ms});
+  } else {
+    lapse(cost);
+  }
 }
 
 void LeasePool::put_back(const Hash128& id, std::int64_t cost, std::int64_t now_ms) {

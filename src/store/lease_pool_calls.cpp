@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What passes between a LeasePool and the store: what to ask for, what was answered, what goes back.
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "store/lease_entry.hpp"
@@ -49,7 +50,10 @@ bool LeasePool::plan(const Hash128& id, const Charge& charge, std::int64_t now_m
   lease.spent[0] = std::exchange(entry->used, {});
   lease.spent[1] = {std::exchange(entry->batch[0].used, 0), entry->batch[0].charged_at_ms};
   if (entry->seen.ends_ms > 0 && renewed && renewed(charge.key, entry->seen_ms)) lease.seen = entry->seen;
-  entry->called_ms = now_ms;
+  const std::int64_t since_ms = entry->planned_ms == 0 ? 0 : now_ms - entry->planned_ms;
+  lease.demand = std::max(charge.request.cost,
+                          static_cast<std::int64_t>(demand.rate * static_cast<double>(since_ms) / 1000));
+  entry->called_ms = entry->planned_ms = now_ms;
   if (entry->key.empty()) entry->key = charge.key;
   entry->request = charge.request;
   return true;
@@ -110,8 +114,10 @@ LeasePool::Booked LeasePool::book(const Hash128& id, const Charge& answered, con
   const std::int64_t life = ends_in == kForever ? lease->life_ms : std::min(lease->life_ms, ends_in);
   const LeaseBatch batch{granted, 0, answered.request.now_ms, times.sent_ms + life - kLeaseGuardMs};
   refresh(*entry, times.now_ms);
-  if (entry->batch[0].charged_at_ms == batch.charged_at_ms) {
-    // Two calls within one millisecond of the store's: one batch, that ends with the first.
+  const bool together = std::abs(entry->batch[0].ends_ms - batch.ends_ms) <= kLeaseGuardMs;
+  if (entry->batch[0].charged_at_ms == batch.charged_at_ms && together) {
+    // Two calls within one millisecond of the store's: one batch, that ends with the first. (What a region
+    // was granted at one moment is handed on in leases that end one after the other.)
     entry->batch[0].permits += granted;
   } else {
     LeaseBatch& place = entry->batch[entry->batch[0].charged_at_ms == 0 ? 0 : 1];

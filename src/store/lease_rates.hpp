@@ -41,30 +41,37 @@ class Rate {
 // Permits per second that the whole fleet takes, from what is left at two moments.
 class FleetRate {
  public:
+  // What was heard last.
+  struct Heard {
+    double per_second = 0;
+    std::int64_t remaining = 0;
+    std::int64_t tag_ends_ms = 0;
+    std::int64_t at_ms = 0;  // 0: nothing yet
+  };
+  FleetRate() = default;
+  explicit FleetRate(const Heard& last) : last_(last) {}
+
   void hear(const limit::Terms& terms, std::int64_t remaining, std::int64_t tag_ends_ms,
             std::int64_t now_ms) {
     constexpr std::int64_t kStretchMs = 50;
     const bool bucket = tag_ends_ms == kForever;
-    const bool same = heard_ms_ > 0 && (bucket || tag_ends_ms - tag_ends_ms_ < kStretchMs);
-    const std::int64_t stretch = now_ms - heard_ms_;
+    const bool same = last_.at_ms > 0 && (bucket || tag_ends_ms - last_.tag_ends_ms < kStretchMs);
+    const std::int64_t stretch = now_ms - last_.at_ms;
     if (same && stretch < kStretchMs) return;
     if (same) {
-      double taken = static_cast<double>(remaining_ - remaining) * 1000 / static_cast<double>(stretch);
+      double taken = static_cast<double>(last_.remaining - remaining) * 1000 / static_cast<double>(stretch);
       if (bucket) taken += static_cast<double>(terms.limit) * 1000 / static_cast<double>(terms.window_ms);
       taken = std::max(taken, 0.0);
-      per_second_ = per_second_ == 0 ? taken : per_second_ + (taken - per_second_) / 2;
+      last_.per_second = last_.per_second == 0 ? taken : last_.per_second + (taken - last_.per_second) / 2;
     }
-    remaining_ = remaining;
-    tag_ends_ms_ = tag_ends_ms;
-    heard_ms_ = now_ms;
+    last_.remaining = remaining;
+    last_.tag_ends_ms = tag_ends_ms;
+    last_.at_ms = now_ms;
   }
-  double value() const { return per_second_; }
+  double value() const { return last_.per_second; }
 
  private:
-  double per_second_ = 0;
-  std::int64_t remaining_ = 0;
-  std::int64_t tag_ends_ms_ = 0;
-  std::int64_t heard_ms_ = 0;
+  Heard last_;
 };
 
 }  // namespace weir::store

@@ -65,7 +65,11 @@ std::int64_t tag_ends_in_ms(const limit::Charge& charged) noexcept {
 }
 
 bool is_hot(const LeaseOptions& options, double rate) noexcept {
-  return rate >= (options.counting == Counting::leased ? kWarmRate : kHotRate);
+  return options.counting != Counting::exact && rate >= hot_rate(options);
+}
+
+double hot_rate(const LeaseOptions& options) noexcept {
+  return options.counting == Counting::leased ? kWarmRate : kHotRate;
 }
 
 limit::Lease lease_to_ask(const Terms& terms, const LeaseOptions& options, const Demand& demand) noexcept {

@@ -43,6 +43,8 @@ struct Demand {
 
 // True if a process that asks this often should lease.
 bool is_hot(const LeaseOptions& options, double rate) noexcept;
+// From so many permits per second on; never if counting is exact.
+double hot_rate(const LeaseOptions& options) noexcept;
 
 // How many permits to take beyond a request's own. `more` 0: none, the key is counted exactly. By quota.md
 // C.4: a lease lasts for about 40 requests (options.requests), 100 ms at least and max_age at most, and takes

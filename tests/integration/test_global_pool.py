@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One limit over two regions (`scope: global`): each region has a Redis of its own, and both lease from a parent.
-Never over the limit in sum; spent on through a cut; a dead region's lease is there again when its time is over."""
+Never over the limit in sum; spent on through a cut; a dead region's lease is there again when its time is over; the
+gateways of a region lease as one."""
+import json
 import threading
 import time
 
@@ -32,7 +34,7 @@ class Stream(threading.Thread):
                     self.allowed.append(time.monotonic())
 
 
-class Regions(GatewayCase):
+class GlobalCase(GatewayCase):
     def setUp(self):
         self.backend = self.upstream()
         self.parent = self.redis()
@@ -61,6 +63,8 @@ class Regions(GatewayCase):
             stream.join(15)
         return streams
 
+
+class Regions(GlobalCase):
     def test_the_sum_is_exact_and_few_requests_ask_the_parent(self):
         limit = {"caller": {"default": 600, "window": "31d", "algorithm": "fixed_window", "scope": "global"},
                  "user": {"default": 100000, "window": "31d"}}
@@ -135,6 +139,109 @@ class Regions(GatewayCase):
         most = 400 + (time.monotonic() - began) * 60000 / 3600
         self.assertLessEqual(total, most + 1)
         self.assertEqual(streams[0].statuses - {200, 429}, set())
+
+
+class OneRegion(GlobalCase):
+    """The gateways of a region lease as one."""
+
+    WIDE = {"caller": {"default": 1_000_000, "window": "31d", "algorithm": "fixed_window", "scope": "global"}}
+
+    def calls(self):
+        """Of the parent's counters: one beat is one ZADD."""
+        return self.parent.calls_of("evalsha") + self.parent.calls_of("eval") - self.parent.calls_of("zadd")
+
+    def used(self):
+        return [self.parent.state(key)[0] for key in self.parent.keys() if "c=c" in key]
+
+    def held(self, weir):
+        return weir.metrics().value("weir_parent_permits_held")
+
+    def fetched(self, weir):
+        return weir.metrics().value("weir_parent_leases_total")
+
+    def test_three_gateways_are_as_much_work_for_the_parent_as_one(self):
+        spent = []
+        for gateways in (1, 3):
+            _, weirs = self.region(self.WIDE, gateways=gateways, ttl="10s", permits=1000)
+            before = self.calls()
+            streams = self.drive(weirs, 60, 5)
+            spent.append(self.calls() - before)
+            allowed = sum(len(stream.allowed) for stream in streams)
+            self.assertGreater(allowed, 100 * gateways)
+            for weir in weirs:
+                self.assertEqual(weir.stop(), 0)
+            # The last to leave takes along what the region holds.
+            self.assertEqual(self.used(), [allowed])
+            self.parent.flush()
+        # Until it is known how often a key is asked for, each request is a call: at most 20 or so.
+        self.assertLess(spent[0], 45, spent)
+        self.assertLess(spent[1], 60, f"{spent}: each by itself would be three times as many")
+
+    def test_a_key_that_each_sees_seldom_is_no_call_a_request(self):
+        _, weirs = self.region(self.WIDE, gateways=3, ttl="10s", permits=1000)
+        self.drive(weirs, 2, 4)
+        before = self.calls()
+        streams = self.drive(weirs, 2, 8)
+        asked = sum(len(stream.allowed) for stream in streams)
+        self.assertGreater(asked, 30)
+        self.assertLess(self.calls() - before, asked / 4)
+
+    def test_who_comes_during_a_cut_spends_what_the_region_holds(self):
+        own, weirs = self.region(self.WIDE, gateways=2, ttl="20s", permits=2000)
+        streams = [Stream(weir, 60) for weir in weirs]
+        self.eventually(lambda: self.held(weirs[0]) > 500, 15, "a batch")
+        self.end(streams)
+        self.parent.pause()
+        self.addCleanup(self.parent.resume)
+        settings = {"store": weirs[0].settings["store"]}
+        anew = self.weir(self.backend, self.WIDE, settings=settings)
+        anew.wait_store()
+        stream = self.drive([anew], 60, 2)[0]
+        self.assertGreater(len(stream.allowed), 40)
+        self.assertEqual(stream.statuses, {200})
+        self.assertEqual(anew.metrics().value("weir_parent_pool_layers_total", decided="parent"), 0)
+        self.parent.resume()
+
+    def test_a_fetcher_that_is_killed_is_replaced(self):
+        _, weirs = self.region(self.WIDE, gateways=2, ttl="1s", permits=100, timeout="500ms")
+        streams = [Stream(weir, 60) for weir in weirs]
+        self.eventually(lambda: self.fetched(weirs[0]) > 0, 15, "the first fetches")
+        weirs[0].kill()
+        before = self.fetched(weirs[1])
+        self.eventually(lambda: self.fetched(weirs[1]) > before, 10, "the other goes on")
+        self.end(streams)
+        self.assertEqual(streams[1].statuses, {200})
+
+    def test_a_reset_empties_what_the_region_holds(self):
+        own, weirs = self.region(self.WIDE, ttl="20s", permits=2000)
+        self.drive(weirs, 100, 2)
+        self.assertTrue([key for key in own.keys() if key.endswith(":pool")])
+        found = weirs[0].admin.get("/counters?layer=caller&key=caller:c").json()
+        self.assertGreater(found["used"], 300, "what the region holds is used, for the parent")
+        shown = run("explain", "-c", str(weirs[0].folder.main), "--json", "--header", "X-Caller-Id: c", "GET", "/")
+        self.assertIn(f'"used":{found["used"]}', shown.stdout.replace(" ", ""))
+        body = json.dumps({"layer": "caller", "key": {"caller": "c"}, "confirm": found["confirm"]})
+        done = weirs[0].admin.post("/counters/reset", {"Content-Type": "application/json"}, body)
+        self.assertEqual(done.status, 200, done.body)
+        self.assertEqual([key for key in own.keys() if key.endswith(":pool")], [])
+        self.assertEqual(self.used(), [0])
+
+    def test_a_cluster_holds_each_layers_permits_where_its_slot_is(self):
+        own = self.redis_cluster()
+        limit = {"caller": {"default": 400, "window": "31d", "algorithm": "fixed_window", "scope": "global"},
+                 "api": {"default": 1_000_000, "window": "31d", "algorithm": "fixed_window", "scope": "global"}}
+        store = {"kind": "redis", "url": own.urls, "timeout": "3s",
+                 "parent": {"url": self.parent.url, "timeout": "2s", "ttl": "5s", "permits": 200}}
+        weirs = [self.weir(self.backend, limit, settings={"store": store}) for _ in range(2)]
+        for weir in weirs:
+            weir.wait_store()
+            self.eventually(lambda: weir.status()["store"]["parent_workers_connected"] == 2, 10, "the parent")
+        self.drive(weirs, 120, 3)
+        self.eventually(lambda: self.drive(weirs, 60, 1)[0].statuses == {429}, 20, "the limit is used up")
+        total = sum(weir.metrics().value("weir_requests_total", outcome="allowed") for weir in weirs)
+        self.assertEqual(total, 400)
+        self.assertGreater(sum(self.fetched(weir) for weir in weirs), 0)
+        self.assertEqual(sum(weir.metrics().value("weir_parent_pool_failures_total") for weir in weirs), 0)
 
 
 class Wrong(GatewayCase):

@@ -38,6 +38,7 @@ TEST(ScriptsLock, HoldsTheHeartbeat) {
 }
 
 TEST(ScriptsLock, HoldsWhatIsBesideTheChain) {
+  EXPECT_EQ(locked()["pool"], redis::kPool.sha1) << "lua/pool.lua has changed";
   EXPECT_EQ(locked()["forget"], redis::kForget.sha1) << "lua/forget.lua has changed";
   EXPECT_EQ(locked()["published"], redis::kPublished.sha1) << "lua/published.lua has changed";
 }

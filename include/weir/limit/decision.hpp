@@ -49,10 +49,11 @@ struct Lease {
   std::int64_t more = 0;
   std::int64_t least = 0;
   std::int64_t permille = 1000;
-  std::int64_t life_ms = 0;    // bucket kinds: the asker spends none of them later than this; at most 1000
+  std::int64_t life_ms = 0;    // none of them is spent later than this; a store may shorten it
   std::array<Spent, 2> back;   // permits of earlier leases that were not used
   std::array<Spent, 2> spent;  // bucket kinds: used of earlier leases, and not reported yet
   Seen seen;
+  std::int64_t demand = 0;  // permits that the asker was asked for since its last call with a lease, about
 
   std::int64_t granted = 0;
   std::int64_t next_ms = 0;  // until one more permit is there; 0: there is one
