@@ -25,6 +25,10 @@ class OctetBlock {
   explicit OctetBlock(const char* text) noexcept
       : octets_(_mm_loadu_si128(reinterpret_cast<const __m128i*>(text))) {}
 
+  // Two words of eight octets each, the first octet the lowest.
+  OctetBlock(std::uint64_t first, std::uint64_t second) noexcept
+      : octets_(_mm_set_epi64x(static_cast<long long>(second), static_cast<long long>(first))) {}
+
   // Control characters of ASCII (RFC 5234 CTL).
   OctetMarks controls() const noexcept {
     const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(octets_, _mm_set1_epi8(0x1f)), octets_);
@@ -35,6 +39,12 @@ class OctetBlock {
     // As signed numbers, control characters and what is not ASCII are below 0x20.
     const __m128i outside = _mm_or_si128(_mm_cmplt_epi8(octets_, _mm_set1_epi8(0x20)), equals(0x7f));
     return marks(_mm_or_si128(outside, _mm_or_si128(equals('"'), equals('\\'))));
+  }
+  // Octets that a counter key cannot hold as they are: : { } % # and control characters.
+  OctetMarks escaped_in_keys() const noexcept {
+    const __m128i braces = _mm_or_si128(equals('{'), equals('}'));
+    const __m128i signs = _mm_or_si128(equals('%'), equals('#'));
+    return controls() | marks(_mm_or_si128(_mm_or_si128(braces, signs), equals(':')));
   }
   OctetMarks letters_and_hyphens() const noexcept {
     const __m128i small = _mm_or_si128(octets_, _mm_set1_epi8(0x20));
