@@ -106,8 +106,24 @@ class PoolFleet {
     set_clocks();
   }
   void flush(std::size_t region) {
-    regions_[region]->client.call({"FLUSHALL"});
+    regions_[region]->client->call({"FLUSHALL"});
     set_clocks();
+  }
+  // The region's server starts anew, with what it had when `state` was read of the key's pool: a copy that
+  // lagged behind.
+  void restart_with(std::size_t region, std::string_view key, std::string_view state) {
+    Region& one = *regions_[region];
+    one.server.restart();
+    one.client = std::make_unique<test::RespClient>(one.server.port());
+    set_clocks();
+    one.client->call({"SET", pool_key(key), state, "PX", "3600000"});
+    for (const auto& gateway : gateways_) {
+      const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      test::await(loop_, gateway->connection->wait_ready(patience));
+    }
+  }
+  std::string pool_state(std::size_t region, std::string_view key) {
+    return regions_[region]->client->text({"GET", pool_key(key)});
   }
   // A gateway dies: nothing that it waits for comes back to it. A new one takes its place.
   void kill(std::size_t gateway) {
@@ -148,13 +164,13 @@ class PoolFleet {
   PoolStore& store(std::size_t gateway) { return gateways_[gateway]->store; }
   RegionPools& pools(std::size_t gateway) { return gateways_[gateway]->pools; }
   test::RedisServer& redis(std::size_t region) { return regions_[region]->server; }
-  test::RespClient& client(std::size_t region) { return regions_[region]->client; }
+  test::RespClient& client(std::size_t region) { return *regions_[region]->client; }
   FakeClock& clock() { return clock_; }
 
  private:
   struct Region {
     test::RedisServer server;
-    test::RespClient client{server.port()};
+    std::unique_ptr<test::RespClient> client = std::make_unique<test::RespClient>(server.port());
     std::int64_t ahead_ms = 0;
   };
   struct Gateway {
@@ -205,7 +221,7 @@ class PoolFleet {
   void set_clocks() {
     parent_client_.call({"SET", "test:now", std::to_string(clock_.monotonic_ms())});
     for (const auto& region : regions_)
-      region->client.call({"SET", "test:now", std::to_string(clock_.monotonic_ms() + region->ahead_ms)});
+      region->client->call({"SET", "test:now", std::to_string(clock_.monotonic_ms() + region->ahead_ms)});
   }
   void ping(redis::Connection& connection) {
     std::string request;

@@ -139,8 +139,8 @@ TEST_P(PoolFaults, NeverMoreThanTheLimit) {
   for (int n = 0; n < 2000; ++n) {
     request();
     if (any(30) == 0) fault();
-    // Much more than the limit, and about as much: only then there are permits left when a window ends.
-    if (n % 250 == 0) gap_ms = any(2) == 0 ? 40 : 250;
+    // Much more than the limit, and less: only then there are permits left when a window ends.
+    if (n % 50 == 0) gap_ms = any(2) == 0 ? 20 : 400;
     if (any(3) == 0) fleet_.advance(1 + static_cast<std::int64_t>(any(gap_ms)));
     if (any(400) == 0) fleet_.advance(3000);
   }

@@ -157,6 +157,32 @@ TEST(PoolStore, WhatARegionForgetsIsNotSpentTwice) {
   EXPECT_EQ(fleet.used(narrow, kKey), 500);
 }
 
+TEST(PoolStore, WhatACopyStillHoldsIsNotSpent) {
+  const Policy narrow = of_all(300);
+  PoolFleet fleet({.ttl = std::chrono::seconds(10)});
+  int allowed = drive(fleet, 3, narrow, 60, 10);
+  const std::string before = fleet.pool_state(0, kKey);
+  allowed += drive(fleet, 3, narrow, 600, 5);
+  EXPECT_EQ(allowed, 300);
+  fleet.restart_with(0, kKey, before);
+  EXPECT_EQ(drive(fleet, 3, narrow, 200, 5), 0);
+}
+
+TEST(PoolStore, WhoLeavesOthersBehindTakesNothingAlong) {
+  const Policy wide = of_all(1'000'000);
+  PoolFleet fleet({.gateways = 2, .ttl = std::chrono::seconds(10)});
+  drive(fleet, 2, wide, 80, 10);
+  fleet.store(0).drain();
+  fleet.store(0).when_left()(1);
+  fleet.settle_down();
+  EXPECT_TRUE(fleet.store(0).idle());
+  const int before = fleet.parent_calls();
+  EXPECT_TRUE(fleet.request(1, wide, kKey));
+  EXPECT_EQ(fleet.parent_calls(), before) << "it is all there";
+  fleet.drain();
+  EXPECT_EQ(fleet.used(wide, kKey), 81);
+}
+
 TEST(PoolStore, ARefusalElsewhereCostsTheRegionNothing) {
   const Policy wide = of_all(1'000'000);
   const Policy one = of_all(1);
