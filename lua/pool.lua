@@ -301,9 +301,11 @@ end
 function operations.put(server)
   local s, cost, lent, from = load(KEYS[1], server), next_asked(), next_asked(), next_asked()
   local b = batch_at(s, from)
-  if not b or b.used < cost then return end
-  b.used = b.used - cost
-  give_back(s, cost + lent, from)
+  if b and b.used >= cost then
+    b.used = b.used - cost
+    give_back(s, cost, from)
+  end
+  give_back(s, lent, from)
   save(s)
 end
 

@@ -74,8 +74,7 @@ boost::asio::awaitable<void> PoolStore::count_down(boost::asio::awaitable<void> 
   errands_.fetch_sub(1);
 }
 
-// ----------------------------------------------------------------------------------------- the region's
-// store
+// ---------------------------------------------------------------------------------------------- the region
 
 boost::asio::awaitable<Result<redis::Reply>> PoolStore::call(std::string_view key, PoolCall& asked) {
   const auto deadline = std::chrono::steady_clock::now() + parts_.timeout;

@@ -243,6 +243,30 @@ class OneRegion(GlobalCase):
         self.assertGreater(sum(self.fetched(weir) for weir in weirs), 0)
         self.assertEqual(sum(weir.metrics().value("weir_parent_pool_failures_total") for weir in weirs), 0)
 
+    def test_a_fail_over_in_the_region_spends_nothing_twice(self):
+        deployment = self.redis_sentinels()
+        limit = {"caller": {"default": 2500, "window": "31d", "algorithm": "fixed_window", "scope": "global"}}
+        store = {"kind": "redis", "url": f"redis://{deployment.name}/0", "timeout": "200ms",
+                 "sentinel": {"addresses": deployment.addresses},
+                 "parent": {"url": self.parent.url, "timeout": "2s", "ttl": "10s", "permits": 400}}
+        weirs = [self.weir(self.backend, limit, settings={"store": store}) for _ in range(2)]
+        for weir in weirs:
+            weir.wait_store(15)
+            self.eventually(lambda: weir.status()["store"]["parent_workers_connected"] == 2, 10, "the parent")
+        streams = [Stream(weir, 60) for weir in weirs]
+        self.eventually(lambda: self.held(weirs[0]) > 100, 15, "a batch")
+        deployment.primary.kill()
+        self.eventually(lambda: deployment.current() == deployment.replicas[0].port, 30, "a fail-over")
+        deployment.replicas[0].reconnect()
+        before = sum(self.fetched(weir) for weir in weirs)
+        self.eventually(lambda: sum(self.fetched(weir) for weir in weirs) > before, 15, "the region leases again")
+        self.end(streams)
+        self.eventually(lambda: self.drive(weirs, 150, 1)[0].statuses == {429}, 30, "the limit is used up")
+        total = sum(weir.metrics().value("weir_requests_total", outcome="allowed") for weir in weirs)
+        self.assertLessEqual(total, 2500)
+        self.assertGreater(total, 1000, "what was held is lost, not more")
+        self.assertEqual(set().union(*(stream.statuses for stream in streams)) - {200, 429}, set())
+
 
 class Wrong(GatewayCase):
     def test_what_cannot_be_global_is_said(self):
