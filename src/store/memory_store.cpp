@@ -157,43 +157,32 @@ void MemoryStore::take_seats(ChargeSet& set, Seating& seating) {
     seating.seat[at].key = stable_hash128(set.charge[at].key, seed_);
     table_.prefetch(seating.seat[at].key);
   }
-  if (take_at_once(set, seating, first)) return;
-  take_by_turns(set, seating);
+  if (!take_at_once(seating, first)) take_by_turns(set, seating);
   for (std::size_t n = 0; n < set.size; ++n) {
-    if (seating.seat[n].slot != nullptr) bind_seat(set.charge[n], seating.seat[n]);
+    Seat& seat = seating.seat[n];
+    if (seat.slot == nullptr) continue;
+    use_terms(*seat.slot, set.charge[n].policy->terms);
+    seat.state = &seat.slot->state;
+    seat.bytes_before = more_bytes_of(*seat.state);
   }
-}
-
-// What follows is about the seat's state. The slot is locked, and the key's.
-void MemoryStore::bind_seat(const Charge& charge, Seat& seat) {
-  use_terms(*seat.slot, charge.policy->terms);
-  seat.state = &seat.slot->state;
-  seat.bytes_before = more_bytes_of(*seat.state);
 }
 
 // Slots that are there and that nobody else holds are locked in any order: whoever would have to wait lets go
-// of all. The one that is still on its way from memory comes last, after all that can be done without it, for
-// a lock lets nothing behind it begin.
-bool MemoryStore::take_at_once(const ChargeSet& set, Seating& seating, std::size_t last) {
-  const auto take = [&](std::size_t n) {
-    Seat& seat = seating.seat[n];
+// of all. The one that is still on its way from memory comes last, for a lock lets nothing behind it begin.
+bool MemoryStore::take_at_once(Seating& seating, std::size_t last) {
+  const auto take = [&](Seat& seat) {
     seat.slot = table_.guess(seat.key);
-    if (seat.slot == nullptr || !seating.try_lock(*seat.slot) || !seat.slot->holds(seat.key)) return false;
-    bind_seat(set.charge[n], seat);
-    return true;
+    return seat.slot != nullptr && seating.try_lock(*seat.slot) && seat.slot->holds(seat.key);
   };
-  for (std::size_t n = 0; n < set.size; ++n) {
-    if (n != last && !take(n)) return false;
+  for (std::size_t n = 0; n < seating.seat.size(); ++n) {
+    if (n != last && !take(seating.seat[n])) return false;
   }
-  return set.size == 0 || take(last);
+  return seating.seat.empty() || take(seating.seat[last]);
 }
 
 void MemoryStore::take_by_turns(ChargeSet& set, Seating& seating) {
   seating.unlock();
-  for (Seat& seat : seating.seat) {
-    seat.slot = table_.guess(seat.key);
-    seat.state = nullptr;
-  }
+  for (Seat& seat : seating.seat) seat.slot = table_.guess(seat.key);
   do {
     seating.unlock();
     for (std::size_t n = 0; n < set.size; ++n) {

@@ -72,9 +72,8 @@ class MemoryStore final : public limit::CounterStore {
   template <class Change>
   void change(const limit::Charge& charge, const Change& apply);
   void take_seats(limit::ChargeSet& set, Seating& seating);
-  bool take_at_once(const limit::ChargeSet& set, Seating& seating, std::size_t last);
+  bool take_at_once(Seating& seating, std::size_t last);
   void take_by_turns(limit::ChargeSet& set, Seating& seating);
-  void bind_seat(const limit::Charge& charge, Seat& seat);
   void make_seat(const limit::Charge& charge, const Now& now, Seat& seat);
   void open(const limit::Charge& charge, const Hash128& key, const Now& now,
             limit::CounterState& state) const;
