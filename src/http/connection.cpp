@@ -15,7 +15,8 @@ using net::Wake;
 
 namespace {
 
-constexpr int kExchangesPerTurn = 32;  // of one connection, before others get a turn
+constexpr int kExchangesPerTurn = 32;        // of one connection, before others get a turn
+constexpr std::int64_t kIdleDrainMs = 1000;  // what an idle connection is given to send one more request
 
 }  // namespace
 
@@ -129,13 +130,19 @@ std::int64_t Connection::wait_deadline() const noexcept {
   const bool idle = exchange_ == nullptr;
   const std::int64_t limit = (idle ? options_->keep_alive_timeout : options_->header_timeout).count();
   const std::int64_t end = limit > 0 ? since_ms_ + limit : 0;
-  if (!idle || server_.drain_deadline_ms_ == 0) return end;
-  return end == 0 ? server_.drain_deadline_ms_ : std::min(end, server_.drain_deadline_ms_);
+  if (!idle || server_.drains_since_ms_ == 0) return end;
+  // Also of those that became idle later: an answer that had begun before said that the connection stays.
+  const std::int64_t drained = std::max(since_ms_, server_.drains_since_ms_) + kIdleDrainMs;
+  return end == 0 ? drained : std::min(end, drained);
 }
 
 Connection::Step Connection::after_wait(Wake wake) {
   if (wake == Wake::ready) return Step::wait;
-  if (wake == Wake::canceled || exchange_ == nullptr) return Step::close;
+  if (wake == Wake::canceled) return Step::close;
+  if (exchange_ == nullptr) {
+    const Step step = read_more();  // a request that came as late as the deadline is answered
+    return step == Step::wait && exchange_ == nullptr ? Step::close : step;
+  }
   refused_status_ = 408;
   add_own(server_.stats_.malformed);
   server_.handler_.refused(408, "header_timeout");

@@ -16,7 +16,6 @@ namespace {
 constexpr std::int64_t kRetryMs = 50;  // how soon a paused worker tries to accept again
 constexpr std::size_t kShedAtOnce = 64;
 constexpr std::int64_t kLeastIdleMs = 1000;  // a connection that idles for less is not closed to make room
-constexpr std::int64_t kIdleDrainMs = 1000;  // what an idle connection is given to send one more request
 
 }  // namespace
 
@@ -162,7 +161,7 @@ void Server::drain() {
   sockets_.clear();
   retry_.disarm();
   draining_ = true;
-  drain_deadline_ms_ = loop_.now_ms() + kIdleDrainMs;
+  drains_since_ms_ = loop_.now_ms();
   for (Connection* connection = first_; connection != nullptr;) {
     Connection* next = connection->next_;
     connection->look_again();

@@ -112,7 +112,7 @@ class Server {
   std::vector<Listening> sockets_;
   net::Timer retry_;  // accepting resumes, after a pause
   Connection* first_ = nullptr;
-  std::int64_t drain_deadline_ms_ = 0;  // of idle connections; 0: not draining
+  std::int64_t drains_since_ms_ = 0;  // 0: not draining
   bool draining_ = false;
   bool paused_ = false;
 };

@@ -49,6 +49,21 @@ class Drain(GatewayCase):
         self.assertEqual({status for caller in callers for status in caller.statuses}, {200})
         self.assertEqual(answered, backend.total, "every request that went upstream was answered, none twice")
 
+    def test_an_answer_that_had_begun_promised_the_next_one(self):
+        """Its head left before the signal and says nothing of a close, its end comes when the drain is older than what
+        an idle connection is given: the next request, a moment later, is answered all the same."""
+        backend = self.upstream(
+            lambda seen: Answer(chunks=[b"x"] * 20, chunk_delay=0.1) if seen.target == "/stream" else Answer())
+        weir = self.weir(backend)
+        with weir.client.connect() as link:
+            threading.Timer(0.3, lambda: weir.process.send_signal(signal.SIGTERM)).start()
+            streamed = link.request("GET", "/stream")
+            self.assertEqual((streamed.status, streamed.get("Connection", "")), (200, ""))
+            time.sleep(0.3)
+            last = link.request("GET", "/")
+            self.assertEqual((last.status, last.get("Connection", "").lower()), (200, "close"))
+        self.assertEqual(weir.process.wait(15), 0)
+
 
 if __name__ == "__main__":
     unittest.main()
