@@ -83,13 +83,6 @@ std::size_t ChainCaller::most_calls() const {
   return static_cast<std::size_t>(std::min(1 + call_us_ / kPerCallUs, kMostCalls));
 }
 
-std::unique_ptr<ChainCaller::Flight> ChainCaller::take_flight() {
-  if (spare_.empty()) return std::make_unique<Flight>();
-  std::unique_ptr<Flight> flight = std::move(spare_.back());
-  spare_.pop_back();
-  return flight;
-}
-
 // As many of those who wait as there is room for.
 void ChainCaller::board(Line& line, Flight& flight) {
   flight.call.start("decide", line.waiting.front()->set.accounting);
@@ -104,7 +97,7 @@ void ChainCaller::board(Line& line, Flight& flight) {
 
 boost::asio::awaitable<void> ChainCaller::serve(std::shared_ptr<ChainCaller> self, Line& line) {
   const redis::Executor executor = self->caller_->executor();
-  std::unique_ptr<Flight> flight = self->take_flight();
+  std::unique_ptr<Flight> flight = self->spares_.take();
   do {
     line.boards = true;
     co_await boost::asio::post(executor, use_awaitable);  // whoever asks in this turn travels along
@@ -114,19 +107,19 @@ boost::asio::awaitable<void> ChainCaller::serve(std::shared_ptr<ChainCaller> sel
     co_await self->fly(line.slot, *flight);
   } while (!line.waiting.empty());
   --line.calls;
-  self->spare_.push_back(std::move(flight));
+  self->spares_.give_back(std::move(flight));
 }
 
 boost::asio::awaitable<void> ChainCaller::peek(limit::ChargeSet& set) {
   set.store_error = {};
   Question question{set, steady_clock::now(), {}};
-  std::unique_ptr<Flight> flight = take_flight();
+  std::unique_ptr<Flight> flight = spares_.take();
   flight->call.start("peek", set.accounting);
   flight->call.add(set);
   flight->questions.push_back(&question);
   const redis::Slot slot = slot_of(set);
   co_await fly(slot, *flight);
-  spare_.push_back(std::move(flight));
+  spares_.give_back(std::move(flight));
 }
 
 boost::asio::awaitable<void> ChainCaller::fly(redis::Slot slot, Flight& flight) {
@@ -171,7 +164,7 @@ void ChainCaller::count(const error_code& error) {
 // ---------------------------------------------------------------------------------------------- telling
 
 void ChainCaller::tell(const limit::ChargeSet& set, std::string_view operation, std::int64_t delta) {
-  std::unique_ptr<Flight> flight = take_flight();
+  std::unique_ptr<Flight> flight = spares_.take();
   flight->call.start(operation, set.store_now_ms);
   const bool tells = flight->call.add_notice(set, delta);
   if (tells) {
@@ -181,7 +174,7 @@ void ChainCaller::tell(const limit::ChargeSet& set, std::string_view operation, 
                           deliver(shared_from_this(), slot_of(set), std::move(arguments)),
                           boost::asio::detached);
   }
-  spare_.push_back(std::move(flight));
+  spares_.give_back(std::move(flight));
 }
 
 boost::asio::awaitable<void> ChainCaller::deliver(std::shared_ptr<ChainCaller> self, redis::Slot slot,

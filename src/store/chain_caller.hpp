@@ -27,6 +27,7 @@
 #include "net/parked.hpp"
 #include "redis/script_caller.hpp"
 #include "store/chain_call.hpp"
+#include "store/spares.hpp"
 #include "telemetry/counters.hpp"
 #include "weir/limit/decision.hpp"
 
@@ -90,7 +91,6 @@ class ChainCaller : public std::enable_shared_from_this<ChainCaller> {
   Line& line_of(redis::Slot slot);
   void join(Question& question);
   std::size_t most_calls() const;
-  std::unique_ptr<Flight> take_flight();
   void board(Line& line, Flight& flight);
   static boost::asio::awaitable<void> serve(std::shared_ptr<ChainCaller> self, Line& line);
   boost::asio::awaitable<void> fly(redis::Slot slot, Flight& flight);
@@ -103,9 +103,9 @@ class ChainCaller : public std::enable_shared_from_this<ChainCaller> {
   std::shared_ptr<redis::ScriptCaller> caller_;
   const redis::Script& script_;
   std::chrono::milliseconds timeout_;
-  std::vector<std::unique_ptr<Line>> lines_;    // as many as ever were in use at once
-  std::vector<std::unique_ptr<Flight>> spare_;  // likewise
-  std::int64_t call_us_ = 0;                    // what a call takes, smoothed
+  std::vector<std::unique_ptr<Line>> lines_;  // as many as ever were in use at once
+  Spares<Flight> spares_;
+  std::int64_t call_us_ = 0;  // what a call takes, smoothed
   RedisStoreStats stats_;
 };
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "store/chain_part.hpp"
+#include "store/spares.hpp"
 
 namespace weir::store {
 
@@ -41,20 +41,17 @@ struct ChainHalves {
   }
 };
 
-// Halves are large; a worker keeps as many as it ever had requests waiting at once.
 class ChainHalvesPool {
  public:
   explicit ChainHalvesPool(limit::Scope scope) noexcept : scope_(scope) {}
 
   class Borrowed {
    public:
-    Borrowed(ChainHalvesPool& pool, const limit::ChargeSet& whole) : pool_(pool) {
-      if (pool_.spare_.empty()) pool_.spare_.push_back(std::make_unique<ChainHalves>());
-      halves_ = std::move(pool_.spare_.back());
-      pool_.spare_.pop_back();
+    Borrowed(ChainHalvesPool& pool, const limit::ChargeSet& whole)
+        : pool_(pool), halves_(pool.spares_.take()) {
       halves_->split(whole, pool_.scope_);
     }
-    ~Borrowed() { pool_.spare_.push_back(std::move(halves_)); }
+    ~Borrowed() { pool_.spares_.give_back(std::move(halves_)); }
     Borrowed(const Borrowed&) = delete;
     Borrowed& operator=(const Borrowed&) = delete;
     ChainHalves* operator->() const { return halves_.get(); }
@@ -66,7 +63,7 @@ class ChainHalvesPool {
 
  private:
   limit::Scope scope_;
-  std::vector<std::unique_ptr<ChainHalves>> spare_;
+  Spares<ChainHalves> spares_;
 };
 
 }  // namespace weir::store

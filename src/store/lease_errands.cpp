@@ -16,11 +16,7 @@ using limit::ChargeSet;
 using limit::Enforcement;
 using limit::Lease;
 
-namespace {
-
-constexpr std::chrono::milliseconds kSweepEvery(50);
-
-}  // namespace
+namespace {}  // namespace
 
 struct LeaseStore::Errand {
   Hash128 id;
@@ -81,19 +77,7 @@ boost::asio::awaitable<void> LeaseStore::run(std::unique_ptr<Errand> errand) {
 
 void LeaseStore::watch(std::int64_t due_ms, const Hash128& id) {
   watched_.push({due_ms, id});
-  arm();
-}
-
-void LeaseStore::arm() {
-  if (armed_ || closed_ || watched_.empty()) return;
-  armed_ = true;
-  timer_.expires_after(kSweepEvery);
-  timer_.async_wait([this](error_code failed) {
-    if (failed || closed_) return;
-    armed_ = false;
-    sweep();
-    arm();
-  });
+  timer_.arm();
 }
 
 void LeaseStore::sweep() {
@@ -116,8 +100,7 @@ void LeaseStore::drain() {
 }
 
 void LeaseStore::close() {
-  closed_ = true;
-  timer_.cancel();
+  timer_.close();
 }
 
 }  // namespace weir::store

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 namespace weir::store {
@@ -16,6 +17,8 @@ using limit::kMaxLayers;
 using limit::Lease;
 
 namespace {
+
+constexpr std::chrono::milliseconds kSweepEvery(50);
 
 void add(std::atomic<std::uint64_t>& counter) {
   counter.fetch_add(1, std::memory_order_relaxed);
@@ -68,7 +71,10 @@ LeaseStore::LeaseStore(boost::asio::any_io_executor executor, LeasePool& pool, l
       below_(below),
       clock_(clock),
       renewed_(std::move(renewed)),
-      timer_(executor_) {}
+      timer_(executor_, kSweepEvery, [this] {
+        sweep();
+        return !watched_.empty();
+      }) {}
 
 LeaseStore::~LeaseStore() = default;
 
@@ -83,13 +89,7 @@ boost::asio::awaitable<void> LeaseStore::decide(ChargeSet& set) {
     co_return;
   }
   if (count(answer_here(set, LeasePool::Arrival::seen))) co_return;
-  std::unique_ptr<Part> part;
-  if (spare_.empty()) {
-    part = std::make_unique<Part>();
-  } else {
-    part = std::move(spare_.back());
-    spare_.pop_back();
-  }
+  std::unique_ptr<Part> part = spares_.take();
   add(stats_.asked);
   bool again = true;
   for (int turn = 0; turn < 2 && again; ++turn) {
@@ -98,7 +98,7 @@ boost::asio::awaitable<void> LeaseStore::decide(ChargeSet& set) {
     conclude(set, *part);
     again = refused_by_own_leases(set) && answer_here(set, LeasePool::Arrival::seen) == Here::no;
   }
-  spare_.push_back(std::move(part));
+  spares_.give_back(std::move(part));
 }
 
 bool LeaseStore::count(Here answer) {

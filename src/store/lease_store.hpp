@@ -23,13 +23,14 @@
 
 #include <atomic>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <memory>
 #include <queue>
 #include <vector>
 
 #include "store/lease_pool.hpp"
+#include "store/spares.hpp"
+#include "store/sweep_timer.hpp"
 #include "telemetry/counters.hpp"
 #include "weir/base/clock.hpp"
 #include "weir/limit/counter_store.hpp"
@@ -102,7 +103,6 @@ class LeaseStore final : public limit::CounterStore {
   void spawn(std::unique_ptr<Errand> errand);
   boost::asio::awaitable<void> run(std::unique_ptr<Errand> errand);
   void watch(std::int64_t due_ms, const Hash128& id);
-  void arm();
 
   boost::asio::any_io_executor executor_;
   LeasePool& pool_;
@@ -110,12 +110,10 @@ class LeaseStore final : public limit::CounterStore {
   const Clock& clock_;
   const Renewed renewed_;
   std::priority_queue<Watch, std::vector<Watch>, std::greater<>> watched_;
-  boost::asio::steady_timer timer_;
-  bool armed_ = false;
-  bool closed_ = false;
+  SweepTimer timer_;
   std::atomic<int> errands_{0};
   std::atomic<bool> drained_{false};
-  std::vector<std::unique_ptr<Part>> spare_;
+  Spares<Part> spares_;
   LeaseStoreStats stats_;
 };
 

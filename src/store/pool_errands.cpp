@@ -19,7 +19,6 @@ using limit::Lease;
 
 namespace {
 
-constexpr std::chrono::milliseconds kSweepEvery(100);
 constexpr std::chrono::milliseconds kLostAfter(2000);  // a fetcher that is silent for so long has died
 constexpr std::chrono::milliseconds kPauseAfterFault(250);
 constexpr std::chrono::milliseconds kPauseWithoutNeed(100);
@@ -190,7 +189,7 @@ boost::asio::awaitable<void> PoolStore::hand_in(std::unique_ptr<Errand> errand) 
   seen.live = word.permits;
   seen.live_ms = word.ends_ms - word.asked_ms;
   parts_.pools.note(answered, seen, parts_.clock.monotonic_ms());
-  arm();
+  watch();
 }
 
 boost::asio::awaitable<void> PoolStore::pass_back(std::unique_ptr<Errand> errand, Lease::Spent unused) {
@@ -266,21 +265,12 @@ FleetBeat::Left PoolStore::when_left() {
   };
 }
 
-void PoolStore::arm() {
-  if (armed_ || closed_ || !parts_.pools.watches()) return;
-  armed_ = true;
-  timer_.expires_after(kSweepEvery);
-  timer_.async_wait([this](error_code failed) {
-    if (failed || closed_) return;
-    armed_ = false;
-    sweep();
-    arm();
-  });
+void PoolStore::watch() {
+  if (!timer_.armed() && parts_.pools.watches()) timer_.arm();
 }
 
 void PoolStore::close() {
-  closed_ = true;
-  timer_.cancel();
+  timer_.close();
 }
 
 }  // namespace weir::store

@@ -21,6 +21,7 @@ using Status = PoolAnswer::Status;
 namespace {
 
 constexpr std::int64_t kTicketBits = 52;
+constexpr std::chrono::milliseconds kSweepEvery(100);
 
 void add(std::atomic<std::uint64_t>& counter, std::int64_t count = 1) {
   counter.fetch_add(static_cast<std::uint64_t>(count), std::memory_order_relaxed);
@@ -48,7 +49,10 @@ struct PoolStore::Work {
 };
 
 PoolStore::PoolStore(const Parts& parts)
-    : parts_(parts), random_(std::random_device{}()), timer_(parts.region->executor()) {
+    : parts_(parts), random_(std::random_device{}()), timer_(parts.region->executor(), kSweepEvery, [this] {
+        sweep();
+        return parts_.pools.watches();
+      }) {
   const Breaker::Options options{.pause_max_ms = 2000};
   const std::size_t lanes = parts_.region->sharded() ? redis::kLanes : 1;
   for (std::size_t lane = 0; lane < lanes; ++lane) lanes_.push_back({Breaker(options, random_()), {}, {}});
@@ -79,13 +83,7 @@ boost::asio::awaitable<void> PoolStore::decide(ChargeSet& set) {
     note_uses(set);
     co_return;
   }
-  std::unique_ptr<Work> work;
-  if (spare_.empty()) {
-    work = std::make_unique<Work>();
-  } else {
-    work = std::move(spare_.back());
-    spare_.pop_back();
-  }
+  std::unique_ptr<Work> work = spares_.take();
   work->reports = PoolCall::Reports::yes;
   const Told told = co_await take(set, *work);
   if (told == Told::answered) {
@@ -96,10 +94,10 @@ boost::asio::awaitable<void> PoolStore::decide(ChargeSet& set) {
     add(stats_.ill);
     co_await ask_alone(set, told);
   }
-  spare_.push_back(std::move(work));
+  spares_.give_back(std::move(work));
   note_uses(set);
   if (parts_.pools.closing()) return_all();
-  arm();
+  watch();
 }
 
 // What the pool has none of. True if it is worth to look there once more.

@@ -26,7 +26,6 @@
 
 #include <atomic>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -42,6 +41,8 @@
 #include "store/pool_call.hpp"
 #include "store/pool_word.hpp"
 #include "store/region_pools.hpp"
+#include "store/spares.hpp"
+#include "store/sweep_timer.hpp"
 #include "weir/base/clock.hpp"
 #include "weir/limit/counter_store.hpp"
 
@@ -66,7 +67,7 @@ class PoolStore final : public limit::CounterStore {
     std::chrono::milliseconds parent_timeout;  // of one of the parent
     limit::CounterStore& parent;
     const Clock& clock;
-    const LeaseOptions& lease;  // what the region takes of the parent
+    LeaseOptions lease;  // what the region takes of the parent
     RegionPools& pools;
     UseTable& uses;   // what this worker is granted
     Renewed renewed;  // whether the parent's server is a new one
@@ -146,16 +147,14 @@ class PoolStore final : public limit::CounterStore {
   bool is_renewed(std::string_view key, const PoolOrder& order) const;
   void return_all();
   void let_go(std::string key, const PoolOrder& order, std::chrono::milliseconds pause);
-  void arm();
+  void watch();
 
   const Parts parts_;
   std::vector<Lane> lanes_;
-  std::vector<std::unique_ptr<Work>> spare_;  // as many as ever were under way at once
+  Spares<Work> spares_;
   std::mt19937_64 random_;
-  boost::asio::steady_timer timer_;
-  bool armed_ = false;
+  SweepTimer timer_;
   bool draining_ = false;
-  bool closed_ = false;
   std::int64_t parent_ahead_ms_ = 0;  // the parent's clock minus the local one, as of what was last charged
   std::atomic<int> errands_{0};
   PoolStats stats_;

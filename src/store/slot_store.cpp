@@ -7,6 +7,8 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <memory>
+#include <vector>
 
 namespace weir::store {
 
@@ -76,13 +78,7 @@ SlotStore::SlotStore(limit::CounterStore& below, redis::Executor executor)
 SlotStore::~SlotStore() = default;
 
 std::unique_ptr<SlotStore::Parts> SlotStore::take(const ChargeSet& set) {
-  std::unique_ptr<Parts> parts;
-  if (spare_.empty()) {
-    parts = std::make_unique<Parts>();
-  } else {
-    parts = std::move(spare_.back());
-    spare_.pop_back();
-  }
+  std::unique_ptr<Parts> parts = spares_.take();
   parts->split(set);
   return parts;
 }
@@ -127,7 +123,7 @@ boost::asio::awaitable<void> SlotStore::ask(ChargeSet& set, Question question) {
   if (left > 0) co_await all_done.async_wait(token);
   parts->join(set);
   if (question == Question::decide) account(set);
-  spare_.push_back(std::move(parts));
+  spares_.give_back(std::move(parts));
 }
 
 // One layer as a set of its own.

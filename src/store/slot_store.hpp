@@ -9,9 +9,9 @@
 
 #include <atomic>
 #include <memory>
-#include <vector>
 
 #include "redis/script_caller.hpp"
+#include "store/spares.hpp"
 #include "weir/limit/counter_store.hpp"
 
 namespace weir::store {
@@ -49,7 +49,7 @@ class SlotStore final : public limit::CounterStore {
 
   limit::CounterStore& below_;
   redis::Executor executor_;
-  std::vector<std::unique_ptr<Parts>> spare_;  // as many as ever were under way at once
+  Spares<Parts> spares_;
   SlotStats stats_;
 };
 
