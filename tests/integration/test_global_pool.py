@@ -113,6 +113,21 @@ class Regions(GlobalCase):
         # A drain gives back what is held; a call that was broken off by the pause may have lost its lease.
         self.assertGreaterEqual(used[0], allowed - 5)
 
+    def test_a_reload_changes_the_limit_and_nothing_else(self):
+        """The gateways go on fetching and spending after a configuration was replaced, by the limit of the new one."""
+        limit = lambda permits: {"caller": {"default": permits, "window": "31d", "algorithm": "fixed_window",
+                                            "scope": "global"},
+                                 "user": {"default": 100000, "window": "31d"}}
+        _, weirs = self.region(limit(300), gateways=2)
+        self.drive(weirs, 100, 1)
+        for weir in weirs:
+            weir.reload_limit(limit(500))
+        streams = self.drive(weirs, 150, 4)
+        self.eventually(lambda: self.drive(weirs, 60, 1)[0].statuses == {429}, 20, "the limit is used up")
+        total = sum(weir.metrics().value("weir_requests_total", outcome="allowed") for weir in weirs)
+        self.assertEqual(total, 500, "neither over nor under")
+        self.assertEqual(set().union(*(stream.statuses for stream in streams)) - {200, 429}, set())
+
     def test_a_dead_regions_lease_returns(self):
         """A bucket: what a region holds when it dies keeps the bucket below its burst until the lease is over."""
         limit = {"caller": {"default": 60000, "window": "1h", "burst": 400, "algorithm": "token_bucket",
