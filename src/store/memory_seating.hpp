@@ -27,8 +27,13 @@ struct Seating {
   boost::container::static_vector<Slot*, limit::kMaxLayers> locked;
   std::vector<std::unique_ptr<limit::CounterState>> without_slot;
 
-  bool try_lock(Slot& slot) {
-    if (!slot.try_lock()) return false;
+  // Waits only while no other slot is held: false, if it would have to. Nobody can wait for each other so,
+  // and whoever waits for the counter that all share finds the others free.
+  bool lock_unless_stuck(Slot& slot) {
+    if (!slot.try_lock()) {
+      if (!locked.empty()) return false;
+      slot.lock();
+    }
     locked.push_back(&slot);
     return true;
   }

@@ -167,12 +167,12 @@ void MemoryStore::take_seats(ChargeSet& set, Seating& seating) {
   }
 }
 
-// Slots that are there and that nobody else holds are locked in any order: whoever would have to wait lets go
-// of all. The one that is still on its way from memory comes last, for a lock lets nothing behind it begin.
+// Slots that are there are locked in any order: whoever would have to wait while holding one lets go of all.
+// The one that is still on its way from memory comes last, for a lock lets nothing behind it begin.
 bool MemoryStore::take_at_once(Seating& seating, std::size_t last) {
   const auto take = [&](Seat& seat) {
     seat.slot = table_.guess(seat.key);
-    return seat.slot != nullptr && seating.try_lock(*seat.slot) && seat.slot->holds(seat.key);
+    return seat.slot != nullptr && seating.lock_unless_stuck(*seat.slot) && seat.slot->holds(seat.key);
   };
   for (std::size_t n = 0; n < seating.seat.size(); ++n) {
     if (n != last && !take(seating.seat[n])) return false;
