@@ -23,10 +23,6 @@ bool warns(const Charge& charge) {
   return policy.warn_at > 0 && capacity_of(policy.terms) - charge.verdict.remaining >= policy.warn_at;
 }
 
-bool enforces(const Charge& charge) {
-  return charge.enforcement == Enforcement::enforce;
-}
-
 // One enforcing layer that refuses, in chain order.
 void refuse(Decision& decision, const Charge& charge, std::uint8_t layer) {
   const bool first = decision.allowed();
@@ -60,11 +56,11 @@ Decision conclude(const ChargeSet& set) noexcept {
     const std::uint32_t bit = std::uint32_t{1} << layer;
     if (charge.answered == Answered::failed_open) continue;
     if (charge.answered == Answered::failed_shut) {
-      if (enforces(charge)) refuse(decision, charge, layer);
+      if (charge.enforces()) refuse(decision, charge, layer);
       continue;
     }
     if (warns(charge)) decision.warnings |= bit;
-    if (!enforces(charge)) {
+    if (!charge.enforces()) {
       if (!charge.verdict.within_limit) decision.shadow_hits |= bit;
       continue;
     }

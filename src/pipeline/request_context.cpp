@@ -30,7 +30,7 @@ void RequestContext::reset() noexcept {
 
 bool RequestContext::holds_slots() const noexcept {
   for (const limit::Charge& charge : charges.charges()) {
-    if (charge.charged && charge.policy->terms.algorithm == limit::AlgorithmKind::concurrency) return true;
+    if (charge.charged && charge.is_slot()) return true;
   }
   return false;
 }

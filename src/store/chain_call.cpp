@@ -64,10 +64,6 @@ void pack_lease(Packed& out, const limit::Lease& lease) {
   for (const std::int64_t value : {lease.seen.used, lease.seen.ends_ms, lease.seen.at_ms}) out.add(value);
 }
 
-bool is_slot(const Charge& charge) {
-  return charge.policy->terms.algorithm == AlgorithmKind::concurrency;
-}
-
 bool same_policy(const Charge& one, const Charge& other) {
   if (one.policy != other.policy && one.policy->terms != other.policy->terms) return false;
   return !one.policy->terms.calendar || one.request.bounds.at == other.request.bounds.at;
@@ -79,7 +75,7 @@ bool same_terms(const Charge& one, const Charge& other) {
 }
 
 bool concerns(const Charge& charge, bool slots) {
-  return charge.charged && charge.answered == limit::Answered::store && is_slot(charge) == slots;
+  return charge.charged && charge.answered == limit::Answered::store && charge.is_slot() == slots;
 }
 
 }  // namespace
@@ -110,7 +106,7 @@ void ChainCall::start(std::string_view operation) {
 
 bool ChainCall::add(const ChargeSet& set) {
   if (layers_ > 0 && !fits(set)) return false;
-  const auto says_more = [](const Charge& charge) { return charge.lease != nullptr || is_slot(charge); };
+  const auto says_more = [](const Charge& charge) { return charge.lease != nullptr || charge.is_slot(); };
   const Says says = std::ranges::any_of(set.charges(), says_more) ? Says::more : Says::cost;
   start_request(set.size, says);
   for (const Charge& charge : set.charges()) add_layer(charge, charge.request.cost, says);
@@ -187,7 +183,7 @@ void ChainCall::add_layer(const Charge& charge, std::int64_t cost, Says says) {
   requests_.add(charge.enforcement == limit::Enforcement::shadow ? -place : place);
   requests_.add(cost);
   if (says == Says::cost) return;
-  if (is_slot(charge)) {
+  if (charge.is_slot()) {
     requests_.add(static_cast<std::int64_t>(charge.request.owner));
   } else if (charge.lease != nullptr) {
     pack_lease(requests_, *charge.lease);

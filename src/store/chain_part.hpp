@@ -24,9 +24,7 @@ struct ChainPart {
   // Where in the whole chain this part refuses first; kMaxLayers: nowhere.
   std::size_t first_refusal() const {
     for (std::size_t n = 0; n < set.size; ++n) {
-      const limit::Charge& charge = set.charge[n];
-      const bool enforces = charge.enforcement == limit::Enforcement::enforce;
-      if (enforces && !charge.verdict.within_limit) return origin[n];
+      if (set.charge[n].refuses()) return origin[n];
     }
     return limit::kMaxLayers;
   }

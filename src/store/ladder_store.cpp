@@ -273,7 +273,7 @@ FailureMode LadderStore::mode_of(const Charge& charge) const {
 
 bool LadderStore::denies(const ChargeSet& set) const {
   return std::ranges::any_of(set.charges(), [this](const Charge& charge) {
-    return charge.enforcement == limit::Enforcement::enforce && mode_of(charge) == FailureMode::deny;
+    return charge.enforces() && mode_of(charge) == FailureMode::deny;
   });
 }
 

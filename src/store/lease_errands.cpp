@@ -16,8 +16,6 @@ using limit::ChargeSet;
 using limit::Enforcement;
 using limit::Lease;
 
-namespace {}  // namespace
-
 struct LeaseStore::Errand {
   Hash128 id;
   std::string key;

@@ -24,20 +24,7 @@ void add(std::atomic<std::uint64_t>& counter) {
   counter.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool enforces(const Charge& charge) {
-  return charge.enforcement == Enforcement::enforce;
-}
-
-bool is_slot(const Charge& charge) {
-  return charge.policy->terms.algorithm == limit::AlgorithmKind::concurrency;
-}
-
 }  // namespace
-
-struct LeaseStore::Looks {
-  std::array<Hash128, kMaxLayers> id;
-  std::array<LeasePool::Look, kMaxLayers> look;
-};
 
 // The layers of a set that the store below is asked for.
 struct LeaseStore::Part {
@@ -58,10 +45,7 @@ struct LeaseStore::Part {
     rides[set.size] = false;
     set.charge[set.size++] = charge;
   }
-  bool refuses() const {
-    return std::ranges::any_of(
-        set.charges(), [](const Charge& charge) { return enforces(charge) && !charge.verdict.within_limit; });
-  }
+  bool refuses() const { return std::ranges::any_of(set.charges(), &Charge::refuses); }
 };
 
 LeaseStore::LeaseStore(boost::asio::any_io_executor executor, LeasePool& pool, limit::CounterStore& below,
@@ -112,95 +96,14 @@ bool LeaseStore::refused_by_own_leases(const ChargeSet& set) {
   const std::int64_t now_ms = clock_.monotonic_ms();
   bool refused = false;
   for (const Charge& charge : set.charges()) {
-    if (!enforces(charge) || charge.verdict.within_limit) continue;
-    if (is_slot(charge) || charge.answered != Answered::store) return false;
+    if (!charge.refuses()) continue;
+    if (charge.is_slot() || charge.answered != Answered::store) return false;
     const LeasePool::Look look =
         pool_.look(pool_.id_of(charge.key), charge, now_ms, LeasePool::Arrival::seen);
     if (look.answer != LeasePool::Answer::ready) return false;
     refused = true;
   }
   return refused;
-}
-
-// Whatever needs no store: a refusal that is known, or permits that are all at hand.
-LeaseStore::Here LeaseStore::answer_here(ChargeSet& set, LeasePool::Arrival arrival) {
-  const std::int64_t now_ms = clock_.monotonic_ms();
-  Looks looks;
-  bool ready = true;
-  bool refused = false;
-  for (std::size_t n = 0; n < set.size; ++n) {
-    const Charge& charge = set.charge[n];
-    if (is_slot(charge)) {
-      ready = false;
-      looks.look[n].verdict = {
-          .within_limit = true, .limit = charge.policy->terms.limit, .remaining = charge.policy->terms.limit};
-      continue;
-    }
-    looks.id[n] = pool_.id_of(charge.key);
-    looks.look[n] = pool_.look(looks.id[n], charge, now_ms, arrival);
-    const LeasePool::Answer answer = looks.look[n].answer;
-    refused = refused || (answer == LeasePool::Answer::denied && enforces(charge));
-    ready = ready && (answer == LeasePool::Answer::ready ||
-                      (answer == LeasePool::Answer::denied && !enforces(charge)));
-  }
-  if (!refused && !(ready && take_all(set, looks, now_ms))) return Here::no;
-  if (refused) refuse(set, looks);
-  set.store_error = {};
-  set.store_now_ms = pool_.store_now_ms(now_ms);
-  return refused ? Here::refused : Here::allowed;
-}
-
-void LeaseStore::refuse(ChargeSet& set, const Looks& looks) {
-  for (std::size_t n = 0; n < set.size; ++n) {
-    Charge& charge = set.charge[n];
-    charge.answered = Answered::store;
-    charge.charged = false;
-    charge.verdict = looks.look[n].verdict;
-  }
-}
-
-bool LeaseStore::take_all(ChargeSet& set, const Looks& looks, std::int64_t now_ms) {
-  std::array<std::optional<LeasePool::Taken>, kMaxLayers> taken;
-  for (std::size_t n = 0; n < set.size; ++n) {
-    if (looks.look[n].answer == LeasePool::Answer::denied) continue;
-    taken[n] = pool_.take(looks.id[n], set.charge[n], now_ms);
-    if (taken[n]) continue;
-    // Another worker was quicker.
-    for (std::size_t m = 0; m < n; ++m) {
-      if (taken[m]) pool_.give_back(looks.id[m], *taken[m], set.charge[m].request.cost);
-    }
-    return false;
-  }
-  for (std::size_t n = 0; n < set.size; ++n) {
-    Charge& charge = set.charge[n];
-    const auto& permits = taken[n];
-    charge.answered = Answered::store;
-    charge.charged = permits.has_value();
-    charge.verdict = permits ? permits->verdict : looks.look[n].verdict;
-    charge.request.now_ms = pool_.store_now_ms(now_ms);
-    if (permits && permits->low) fetch(looks.id[n], charge, now_ms);
-  }
-  return true;
-}
-
-void LeaseStore::put_back(ChargeSet& set) {
-  const std::int64_t now_ms = clock_.monotonic_ms();
-  for (Charge& charge : set.charges()) {
-    if (!charge.charged) continue;
-    const std::int64_t cost = charge.request.cost;
-    if (charge.answered == Answered::store) {
-      pool_.put_back(pool_.id_of(charge.key), cost, now_ms);
-    } else {
-      ChargeSet one;
-      one.charge[0] = charge;
-      one.size = 1;
-      one.store_now_ms = charge.request.now_ms;
-      below_.settle(one, -cost);
-    }
-    charge.charged = false;
-    charge.verdict.remaining =
-        std::min(charge.verdict.remaining + cost, limit::capacity_of(charge.policy->terms));
-  }
 }
 
 void LeaseStore::gather(ChargeSet& set, Part& part) {
@@ -211,7 +114,7 @@ void LeaseStore::gather(ChargeSet& set, Part& part) {
   for (std::size_t n = 0; n < set.size; ++n) {
     const Charge& charge = set.charge[n];
     part.here[n].taken = false;
-    if (is_slot(charge)) {
+    if (charge.is_slot()) {
       part.add(charge, n);
       continue;
     }
@@ -240,7 +143,7 @@ void LeaseStore::conclude(ChargeSet& set, Part& part) {
     Charge& answered = part.set.charge[place];
     const std::size_t n = part.origin[place];
     if (failed) answered.answered = Answered::local;  // its verdict means nothing
-    if (!is_slot(answered)) book(part.id[n], answered, part.sent_ms);
+    if (!answered.is_slot()) book(part.id[n], answered, part.sent_ms);
     if (part.rides[place]) continue;
     // What its lease brought is still there for this key.
     if (answered.lease != nullptr) {

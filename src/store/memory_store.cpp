@@ -294,7 +294,7 @@ void MemoryStore::change(const Charge& charge, const Change& apply) {
 
 void MemoryStore::settle(const ChargeSet& set, std::int64_t delta) {
   for (const Charge& charge : set.charges()) {
-    if (!charge.charged || charge.policy->terms.algorithm == AlgorithmKind::concurrency) continue;
+    if (!charge.charged || charge.is_slot()) continue;
     change(charge, [&](CounterState& state, const limit::Terms& terms, const Request& request) {
       algorithm_of(terms).settle(state, terms, request, charge.request.now_ms, delta);
     });
@@ -303,14 +303,14 @@ void MemoryStore::settle(const ChargeSet& set, std::int64_t delta) {
 
 void MemoryStore::release(const ChargeSet& set) {
   for (const Charge& charge : set.charges()) {
-    if (!charge.charged || charge.policy->terms.algorithm != AlgorithmKind::concurrency) continue;
+    if (!charge.charged || !charge.is_slot()) continue;
     change(charge, limit::algorithm(AlgorithmKind::concurrency).release);
   }
 }
 
 void MemoryStore::renew(const ChargeSet& set) {
   for (const Charge& charge : set.charges()) {
-    if (!charge.charged || charge.policy->terms.algorithm != AlgorithmKind::concurrency) continue;
+    if (!charge.charged || !charge.is_slot()) continue;
     change(charge, limit::algorithm(AlgorithmKind::concurrency).renew);
   }
 }

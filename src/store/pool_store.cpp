@@ -14,7 +14,6 @@ namespace weir::store {
 using limit::Answered;
 using limit::Charge;
 using limit::ChargeSet;
-using limit::Enforcement;
 using limit::Lease;
 using Status = PoolAnswer::Status;
 
@@ -29,10 +28,6 @@ void add(std::atomic<std::uint64_t>& counter, std::int64_t count = 1) {
 
 bool is_missing(const PoolAnswer& found, const Charge& charge) {
   return found.status == Status::empty && charge.request.cost > 0;
-}
-
-bool enforces(const Charge& charge) {
-  return charge.enforcement == Enforcement::enforce;
 }
 
 }  // namespace
@@ -203,7 +198,7 @@ bool PoolStore::read(const redis::Reply& reply, ChargeSet& set, Work& work, Memb
   for (const std::uint8_t n : members) {
     const PoolAnswer& found = work.answer[n];
     parts_.pools.note(set.charge[n], found, now_ms);
-    work.refused = work.refused || (found.status == Status::denied && enforces(set.charge[n]));
+    work.refused = work.refused || (found.status == Status::denied && set.charge[n].enforces());
   }
   return true;
 }

@@ -57,8 +57,7 @@ void RegionStore::give_back_region(ChargeSet& region) {
   if (region.accounting == limit::Accounting::relaxed) return;
   for (Charge& charge : region.charges()) {
     if (!charge.charged) continue;
-    const bool is_slot = charge.policy->terms.algorithm == limit::AlgorithmKind::concurrency;
-    if (!is_slot && charge.answered != limit::Answered::local) {
+    if (!charge.is_slot() && charge.answered != limit::Answered::local) {
       add(stats_.wasted, static_cast<std::uint64_t>(charge.request.cost));
       continue;
     }
@@ -67,7 +66,7 @@ void RegionStore::give_back_region(ChargeSet& region) {
     one.size = 1;
     one.store_now_ms = charge.request.now_ms;
     region_.release(one);
-    if (!is_slot) region_.settle(one, -charge.request.cost);
+    if (!charge.is_slot()) region_.settle(one, -charge.request.cost);
     charge.charged = false;
   }
 }

@@ -24,10 +24,6 @@ bool one_slot(const ChargeSet& set) {
                              [first](const Charge& charge) { return redis::slot_of(charge.key) == first; });
 }
 
-bool refuses(const Charge& charge) {
-  return charge.enforcement == limit::Enforcement::enforce && !charge.verdict.within_limit;
-}
-
 }  // namespace
 
 // The charges alone; their keys stay in the whole.
@@ -138,7 +134,7 @@ void SlotStore::give_back(Charge& charge) {
 }
 
 void SlotStore::account(ChargeSet& set) {
-  const bool refused = std::ranges::any_of(set.charges(), refuses);
+  const bool refused = std::ranges::any_of(set.charges(), &Charge::refuses);
   stats_.split.fetch_add(1, std::memory_order_relaxed);
   std::int64_t charged = 0;
   std::int64_t wasted = 0;
@@ -146,8 +142,7 @@ void SlotStore::account(ChargeSet& set) {
     if (!charge.charged) continue;
     charged += charge.request.cost;
     if (!refused || set.accounting == limit::Accounting::relaxed) continue;
-    const bool is_slot = charge.policy->terms.algorithm == limit::AlgorithmKind::concurrency;
-    if (is_slot || charge.answered == limit::Answered::local) {
+    if (charge.is_slot() || charge.answered == limit::Answered::local) {
       give_back(charge);
     } else {
       wasted += charge.request.cost;

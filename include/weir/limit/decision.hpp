@@ -69,6 +69,11 @@ struct Charge {
   bool charged = false;  // permits were taken (a refused request: none, unless relaxed)
   Verdict verdict;
   Lease* lease = nullptr;  // with the request, or null: nothing beyond the cost
+
+  bool enforces() const noexcept { return enforcement == Enforcement::enforce; }
+  bool refuses() const noexcept { return enforces() && !verdict.within_limit; }
+  // It is taken for as long as the request lasts.
+  bool is_slot() const noexcept { return policy->terms.algorithm == AlgorithmKind::concurrency; }
 };
 
 // One request's charges in chain order. Lives in the request's pooled exchange from decide to the end of the

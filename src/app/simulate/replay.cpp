@@ -54,9 +54,8 @@ std::int64_t Replay::own_cost(const LoggedRequest& request) {
 bool Replay::lasts(const limit::ChargeSet& set, const limit::Decision& decision) const {
   if (!decision.allowed() || set.size == 0) return false;
   if (settles_) return true;
-  return std::ranges::any_of(set.charges(), [](const limit::Charge& charge) {
-    return charge.charged && charge.policy->terms.algorithm == limit::AlgorithmKind::concurrency;
-  });
+  return std::ranges::any_of(set.charges(),
+                             [](const limit::Charge& charge) { return charge.charged && charge.is_slot(); });
 }
 
 Replay::Judged Replay::judge(const LoggedRequest& request, std::int64_t cost) {
@@ -106,7 +105,7 @@ void Replay::end(const LoggedRequest& request, std::unique_ptr<limit::ChargeSet>
     const auto cost = pipeline::true_cost(result, request.bytes_out, runtime_->cost);
     std::int64_t charged = 0;
     for (const limit::Charge& charge : held->charges()) {
-      if (charge.policy->terms.algorithm != limit::AlgorithmKind::concurrency) charged = charge.request.cost;
+      if (!charge.is_slot()) charged = charge.request.cost;
     }
     if (cost && charged != 0 && *cost != charged) store_.settle(*held, *cost - charged);
   }
