@@ -59,7 +59,7 @@ bool LeaseStore::take_all(ChargeSet& set, const Looks& looks, std::int64_t now_m
   std::array<std::optional<LeasePool::Taken>, kMaxLayers> taken;
   for (std::size_t n = 0; n < set.size; ++n) {
     if (looks.look[n].answer == LeasePool::Answer::denied) continue;
-    taken[n] = pool_.take(looks.id[n], set.charge[n], now_ms);
+    taken[n] = pool_.take(looks.id[n], set.charge[n], now_ms, LeasePool::Use::now);
     if (taken[n]) continue;
     // Another worker was quicker.
     for (std::size_t m = 0; m < n; ++m) {

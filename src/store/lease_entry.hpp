@@ -50,6 +50,7 @@ struct LeasePool::Entry {
   std::int64_t debt = 0;                      // passed on credit, and not charged yet
   std::int64_t last_granted = 0;
   std::int64_t called_ms = 0;   // a lease call is under way since; 0: none
+  bool looking = false;         // when it began nothing was left: it looks whether permits have come back
   std::int64_t planned_ms = 0;  // when the last one began; 0: there was none
 
   std::int64_t heard_ms = 0;  // 0: nothing was heard of the store

@@ -63,6 +63,8 @@ class LeasePool {
   };
   struct Look {
     Answer answer = Answer::ask;
+    bool calling = false;    // a lease call for it is under way
+    bool returns = false;    // enough of it is to be given back with the next one
     limit::Verdict verdict;  // ready: before the permits are taken; ask: what was heard last, or full
   };
   // `arrival`: this is a request's first look, which counts for the rate.
@@ -74,9 +76,13 @@ class LeasePool {
     limit::Verdict verdict;          // after the charge
     bool low = false;                // the next lease should be fetched
     bool on_credit = false;          // of no lease: the one under way pays for it
+    bool pending = false;            // not known to be used yet: use() or give_back() is to follow
   };
+  enum class Use : std::uint8_t { now, pending };
   // Takes the charge's cost out of the permits at hand, or on credit; nullopt: neither is there.
-  std::optional<Taken> take(const Hash128& id, const limit::Charge& charge, std::int64_t now_ms);
+  std::optional<Taken> take(const Hash128& id, const limit::Charge& charge, std::int64_t now_ms, Use use);
+  // What was pending is used: the store is told so with the next call.
+  void use(const Hash128& id, const Taken& taken, std::int64_t cost);
   // Undoes a take. Permits whose lease is over meanwhile lapse.
   void give_back(const Hash128& id, const Taken& taken, std::int64_t cost);
 
@@ -98,9 +104,10 @@ class LeasePool {
     std::int64_t ends_ms = 0;  // when the permits that it brought end; 0: it brought none
     std::int64_t debt = 0;     // permits passed on credit, which the store is to charge now
   };
-  // Takes note of the store's answer to a charge, with or without a lease. What a server says that became
-  // new while it was asked, and knows less than what was seen, is not taken for what is used: the next call
-  // tells it.
+  // Takes note of the store's answer to a charge, with or without a lease. A refusal is not believed while a
+  // lease call is under way: that may have taken the last permits, and has the last word. What a server says
+  // that became new while it was asked, and knows less than what was seen, is not taken for what is used: the
+  // next call tells it.
   Booked book(const Hash128& id, const limit::Charge& answered, const Times& times, const Renewed& renewed);
 
   // Permits came back: what was known of a refusal is over.

@@ -54,6 +54,9 @@ bool LeasePool::plan(const Hash128& id, const Charge& charge, std::int64_t now_m
   lease.demand = std::max(charge.request.cost,
                           static_cast<std::int64_t>(demand.rate * static_cast<double>(since_ms) / 1000));
   entry->called_ms = entry->planned_ms = now_ms;
+  const bool returns = lease.back[0].count + lease.back[1].count > 0;
+  if (returns) entry->denied_until_ms = 0;
+  entry->looking = !returns && entry->heard_ms > 0 && entry->remaining == 0;
   if (entry->key.empty()) entry->key = charge.key;
   entry->request = charge.request;
   return true;
@@ -102,7 +105,8 @@ LeasePool::Booked LeasePool::book(const Hash128& id, const Charge& answered, con
   const std::int64_t gather = is_hot(options_, rate) ? gathering_ms(terms, rate, left_ms) : 0;
   const std::int64_t cost = answered.request.cost;
   if (cost > 0 && !verdict.within_limit && verdict.retry_after_ms > 0) {
-    entry->deny(cost, std::max(verdict.retry_after_ms, gather), times.now_ms);
+    const bool stands = !entry->calling(times.now_ms);
+    if (stands) entry->deny(cost, std::max(verdict.retry_after_ms, gather), times.now_ms);
   } else if (lease != nullptr && verdict.remaining == 0 && lease->next_ms > 0) {
     entry->deny(1, std::max(lease->next_ms, gather), times.now_ms);
   } else if (verdict.remaining > 0) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <utility>
 
@@ -19,6 +21,8 @@ using limit::Lease;
 namespace {
 
 constexpr std::chrono::milliseconds kSweepEvery(50);
+constexpr std::chrono::microseconds kFirstPause(500);
+constexpr int kTurns = 3;  // of a request that the store refused for a lease that this process took
 
 void add(std::atomic<std::uint64_t>& counter) {
   counter.fetch_add(1, std::memory_order_relaxed);
@@ -75,12 +79,13 @@ boost::asio::awaitable<void> LeaseStore::decide(ChargeSet& set) {
   if (count(answer_here(set, LeasePool::Arrival::seen))) co_return;
   std::unique_ptr<Part> part = spares_.take();
   add(stats_.asked);
-  bool again = true;
-  for (int turn = 0; turn < 2 && again; ++turn) {
+  for (int turn = 0; turn < kTurns; ++turn) {
     gather(set, *part);
     if (!below_.decide_now(part->set)) co_await below_.decide(part->set);
     conclude(set, *part);
-    again = refused_by_own_leases(set) && answer_here(set, LeasePool::Arrival::seen) == Here::no;
+    OwnLease lease = own_lease(set);
+    if (lease == OwnLease::coming) lease = co_await arrival_of_own_lease(set);
+    if (lease == OwnLease::none || answer_here(set, LeasePool::Arrival::seen) != Here::no) break;
   }
   spares_.give_back(std::move(part));
 }
@@ -90,20 +95,37 @@ bool LeaseStore::count(Here answer) {
   return answer != Here::no;
 }
 
-// While a request was asked for, another one's lease took the last permits: they are not gone, but here.
-bool LeaseStore::refused_by_own_leases(const ChargeSet& set) {
-  if (set.store_error) return false;
+// While a request was asked for, another one's lease took the last permits: they are not gone, but here, or
+// on their way to whichever worker asked for them.
+LeaseStore::OwnLease LeaseStore::own_lease(const ChargeSet& set) {
+  if (set.store_error) return OwnLease::none;
   const std::int64_t now_ms = clock_.monotonic_ms();
   bool refused = false;
+  bool all_here = true;
   for (const Charge& charge : set.charges()) {
     if (!charge.refuses()) continue;
-    if (charge.is_slot() || charge.answered != Answered::store) return false;
+    if (charge.is_slot() || charge.answered != Answered::store) return OwnLease::none;
     const LeasePool::Look look =
         pool_.look(pool_.id_of(charge.key), charge, now_ms, LeasePool::Arrival::seen);
-    if (look.answer != LeasePool::Answer::ready) return false;
+    const bool is_here = look.answer == LeasePool::Answer::ready || look.returns;
+    if (!is_here && !look.calling) return OwnLease::none;
     refused = true;
+    all_here = all_here && is_here;
   }
-  return refused;
+  if (!refused) return OwnLease::none;
+  return all_here ? OwnLease::here : OwnLease::coming;
+}
+
+// The call may be another worker's, and ends within the store's timeout.
+boost::asio::awaitable<LeaseStore::OwnLease> LeaseStore::arrival_of_own_lease(const ChargeSet& set) {
+  OwnLease lease = OwnLease::coming;
+  boost::asio::steady_timer pause(executor_);
+  for (auto wait = kFirstPause; lease == OwnLease::coming; wait *= 2) {
+    pause.expires_after(wait);
+    co_await pause.async_wait(boost::asio::use_awaitable);
+    lease = own_lease(set);
+  }
+  co_return lease;
 }
 
 void LeaseStore::gather(ChargeSet& set, Part& part) {
@@ -119,7 +141,7 @@ void LeaseStore::gather(ChargeSet& set, Part& part) {
       continue;
     }
     part.id[n] = pool_.id_of(charge.key);
-    const auto permits = pool_.take(part.id[n], charge, now_ms);
+    const auto permits = pool_.take(part.id[n], charge, now_ms, LeasePool::Use::pending);
     if (permits) part.here[n] = {true, *permits};
     const std::size_t place = part.set.size;
     const bool wants = !permits || permits->low;
@@ -161,7 +183,10 @@ void LeaseStore::conclude(ChargeSet& set, Part& part) {
     charge.verdict = part.here[n].permits.verdict;
     charge.charged = !refused;
     charge.request.now_ms = part.set.store_now_ms;
-    if (!refused) continue;
+    if (!refused) {
+      pool_.use(part.id[n], part.here[n].permits, charge.request.cost);
+      continue;
+    }
     charge.verdict.remaining =
         std::min(charge.verdict.remaining + charge.request.cost, limit::capacity_of(charge.policy->terms));
     pool_.give_back(part.id[n], part.here[n].permits, charge.request.cost);

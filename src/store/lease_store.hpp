@@ -11,8 +11,8 @@
 //   3. Else the layers that have none go to the store below, in one step, and leases for the hot ones among
 //      them with them; if it refuses, what was taken here is put back. One lease call per key is under way at
 //      a time; requests that find none at hand meanwhile are charged exactly, and if they are refused because
-//      that lease took the last permits, they get those. With `lease.debt` a few of them pass at once, and
-//      are charged as soon as that call has ended, to whatever window it is then.
+//      that lease took the last permits, they wait for those, whichever worker asked. With `lease.debt` a few
+//      of them pass at once, and are charged as soon as that call has ended, to whatever window it is then.
 //
 // `accounting: relaxed` goes straight to the store below. A denial is believed for at most a second and no
 // longer than its retry_after. Unused permits are given back when their lease is over and the key is quiet,
@@ -91,7 +91,9 @@ class LeaseStore final : public limit::CounterStore {
   enum class Here : std::uint8_t { no, allowed, refused };  // whether it was answered without the store
   Here answer_here(limit::ChargeSet& set, LeasePool::Arrival arrival);
   bool count(Here answer);
-  bool refused_by_own_leases(const limit::ChargeSet& set);
+  enum class OwnLease : std::uint8_t { none, coming, here };  // that has what a request was refused for
+  OwnLease own_lease(const limit::ChargeSet& set);
+  boost::asio::awaitable<OwnLease> arrival_of_own_lease(const limit::ChargeSet& set);
   void refuse(limit::ChargeSet& set, const Looks& looks);
   bool take_all(limit::ChargeSet& set, const Looks& looks, std::int64_t now_ms);
   void gather(limit::ChargeSet& set, Part& part);
