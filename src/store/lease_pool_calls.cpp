@@ -55,7 +55,7 @@ bool LeasePool::plan(const Hash128& id, const Charge& charge, std::int64_t now_m
                           static_cast<std::int64_t>(demand.rate * static_cast<double>(since_ms) / 1000));
   entry->called_ms = entry->planned_ms = now_ms;
   const bool returns = lease.back[0].count + lease.back[1].count > 0;
-  if (returns) entry->denied_until_ms = 0;
+  if (returns) entry->denied_until_ms = 0;  // others may ask for it too
   entry->looking = !returns && entry->heard_ms > 0 && entry->remaining == 0;
   if (entry->key.empty()) entry->key = charge.key;
   entry->request = charge.request;
