@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sixteen octets at once, where the compiler has SSE2 for it (every x86-64). Whoever searches a text has a
-// loop without it too, for other processors and for a text's last octets. Pure.
+// loop without it too, for other processors and for a text's last octets; who only asks whether a text has
+// any octet of a kind has any_octet(). Pure.
 #pragma once
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+
+#include "weir/base/octets.hpp"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -62,5 +66,32 @@ class OctetBlock {
   __m128i octets_;
 };
 #endif
+
+// Whether a text has an octet of some kind. `of_block` tells of an OctetBlock's marks whether there is one,
+// `of_word` of eight octets; a space is of none. The last octets are looked at in words that overlap: most
+// texts are short, and are asked for with one or two looks.
+template <typename OfBlock, typename OfWord>
+bool any_octet(std::string_view text, [[maybe_unused]] const OfBlock& of_block,
+               const OfWord& of_word) noexcept {
+  constexpr std::uint64_t kSpaces = kEachOctet * 0x20;
+  const char* at = text.data();
+  const std::size_t size = text.size();
+  if (size < 8) {
+    const std::uint64_t filling = size < 4 ? kSpaces << 24 : 0;
+    return size > 0 && of_word(few_octets(at, size) | filling);
+  }
+  const char* const end = at + size;
+#ifdef __SSE2__
+  for (; end - at > 16; at += OctetBlock::kSize) {
+    if (of_block(OctetBlock(at))) return true;
+  }
+  return of_block(OctetBlock(eight_octets(end - at < 8 ? end - 8 : at), eight_octets(end - 8)));
+#else
+  for (; end - at > 8; at += 8) {
+    if (of_word(eight_octets(at))) return true;
+  }
+  return of_word(eight_octets(end - 8));
+#endif
+}
 
 }  // namespace weir

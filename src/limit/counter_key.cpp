@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/hash.hpp"
+#include "base/short_copy.hpp"
 #include "limit/algorithm_table.hpp"
 #include "limit/key_text.hpp"
 

@@ -35,20 +35,7 @@ bool any_special(std::uint64_t word) {
 }  // namespace
 
 bool has_special(std::string_view text) noexcept {
-  if (text.size() < 4) return std::ranges::any_of(text, is_special);
-  if (text.size() < 8) return any_special(few_octets(text.data(), text.size()));
-  const char* at = text.data();
-  const char* const end = at + text.size();
-#ifdef __SSE2__
-  for (; end - at > 16; at += OctetBlock::kSize) {
-    if (OctetBlock(at).escaped_in_keys() != 0) return true;
-  }
-  if (end - at >= 8) return OctetBlock(eight_octets(at), eight_octets(end - 8)).escaped_in_keys() != 0;
-#endif
-  for (; end - at > 8; at += 8) {
-    if (any_special(eight_octets(at))) return true;
-  }
-  return any_special(eight_octets(end - 8));
+  return any_octet(text, [](const auto& block) { return block.escaped_in_keys() != 0; }, any_special);
 }
 
 std::size_t escaped_size(std::string_view text) noexcept {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/octet_block.hpp"
+#include "base/short_copy.hpp"
 #include "weir/base/append.hpp"
 #include "weir/base/octets.hpp"
 
@@ -74,6 +75,12 @@ std::size_t sequence_length(std::string_view text) {
 constexpr std::uint64_t unusual_octets(std::uint64_t word) {
   return (word & kEachOctet * 0x80) | octets_below(word, 0x20) | octets_equal(word, '"') |
          octets_equal(word, '\\') | octets_equal(word, 0x7f);
+}
+
+bool is_plain(std::string_view text) {
+  const auto block_has = [](const auto& block) { return block.escaped_in_json() != 0; };
+  const auto word_has = [](std::uint64_t word) { return unusual_octets(word) != 0; };
+  return !any_octet(text, block_has, word_has);
 }
 
 // How many octets from the start on stand for themselves.
@@ -180,10 +187,10 @@ JsonLine& JsonLine::whole_again() noexcept {
 }
 
 JsonLine& JsonLine::text(const Name& name, std::string_view value) {
-  if (value.size() <= kMaxLoggedText && plain_size(value) == value.size()) {
+  if (value.size() <= kMaxLoggedText && is_plain(value)) {
     char* to = begin(name, value.size() + 2);
     *to++ = '"';
-    to = std::copy(value.begin(), value.end(), to);
+    to = copy(to, value);
     *to++ = '"';
     written(to);
     return *this;

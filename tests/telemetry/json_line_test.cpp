@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <random>
 
@@ -59,6 +60,23 @@ TEST(JsonLine, BuildsOneObjectPerLine) {
   EXPECT_EQ(out,
             "{\"time\":\"2023-11-14T22:13:20.123Z\",\"a\":\"x\\ny\",\"b\":-5,\"c\":1002.003,\"d\":true,"
             "\"e\":[\"user\",\"a\\\"i\"],\"f\":[]}\n");
+}
+
+// Whether a text is plain is looked at in words that overlap: every size, place and octet could go wrong.
+TEST(JsonLine, OneOctetOfAnyKindAtAnyPlaceIsWrittenAsItShouldBe) {
+  std::string out;
+  for (std::size_t size = 0; size <= 40; ++size) {
+    for (std::size_t at = 0; at < std::max<std::size_t>(size, 1); ++at) {
+      for (int octet = 0; octet < 256; ++octet) {
+        std::string text(size, 'a');
+        if (size > 0) text[at] = static_cast<char>(octet);
+        const std::string around = '"' + text + '"';  // the octets beside it do not count
+        out.clear();
+        JsonLine(out).text("a", std::string_view(around).substr(1, size)).end();
+        ASSERT_EQ(out, "{\"a\":\"" + escaped(text) + "\"}\n") << octet << " at " << at << " of " << size;
+      }
+    }
+  }
 }
 
 TEST(JsonLine, CutsLongTextOnACharactersEdge) {
