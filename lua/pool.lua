@@ -178,13 +178,19 @@ end
 
 local reply = {now}
 
+-- Somebody asks the parent, and has not said yet what it answered.
+local function is_fetching(s)
+  return s.ticket ~= 0 and now < s.blocked
+end
+
 local function answer(s, status, granted, order_given)
   local live, ends, rest = held(s)
   local from = s.from
   local waits = now < s.deny_until or status == DENIED
+  local ordered = order_given and 1 or is_fetching(s) and 2 or 0
   for _, value in ipairs({status, is_known(s) and s.remaining + live or -1, max(0, s.resets - now),
                           waits and max(1, s.retry_at - now) or 0, granted, from and from.at or 0,
-                          from and from.ends - now or 0, live, live > 0 and ends - now or 0, rest, order_given and 1 or 0}) do
+                          from and from.ends - now or 0, live, live > 0 and ends - now or 0, rest, ordered}) do
     reply[#reply + 1] = value
   end
   for _, value in ipairs(order_given or {}) do reply[#reply + 1] = value end
@@ -212,7 +218,7 @@ end
 local function judge(s, cost, warm)
   s.from = batch_with(s, max(cost, 1))
   if s.from then return COVERED end
-  local looks = s.ticket ~= 0 and now < s.blocked and is_known(s) and s.remaining == 0 and rate_of(s) >= warm
+  local looks = is_fetching(s) and is_known(s) and s.remaining == 0 and rate_of(s) >= warm
   local denied = now < s.deny_until and cost >= s.deny_cost
   return cost > 0 and (denied or looks) and DENIED or EMPTY
 end
@@ -281,9 +287,11 @@ function operations.fill(server)
   save(s)
 end
 
--- A refusal that somebody heard who had no ticket.
+-- A refusal that somebody heard who had no ticket. While one is fetching it may be for what that one took, who has the
+-- last word.
 function operations.heard(server)
   local s = load(KEYS[1], server)
+  if is_fetching(s) then return end
   hear(s, {asked = next_asked(), remaining = next_asked(), reset = next_asked(), tag = next_asked(),
            deny_ms = next_asked(), deny_cost = next_asked()})
   save(s)

@@ -86,8 +86,9 @@ bool PoolAnswers::read(PoolAnswer& answer) {
             .live = value(7),
             .live_ms = value(8),
             .rest = value(9),
-            .order = {}};
-  if (value(10) == 0) return true;
+            .order = {},
+            .fetching = value(10) == 2};
+  if (value(10) != 1) return value(10) <= 2 || (whole_ = false);
   if (elements_.size() - next_ < kOfOrder) return whole_ = false;
   read_order(answer.order.emplace());
   return true;

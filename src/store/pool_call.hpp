@@ -54,6 +54,7 @@ struct PoolAnswer {
   std::int64_t live_ms = 0;  // until the last of them are over
   std::int64_t rest = 0;     // permits that are over, for the parent
   std::optional<PoolOrder> order;
+  bool fetching = false;  // another one has the order, and has not said yet what the parent answered
 };
 
 // One call. Reused: start() forgets what was there.

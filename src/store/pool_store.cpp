@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "base/hash.hpp"
@@ -19,6 +21,7 @@ namespace {
 
 constexpr std::int64_t kTicketBits = 52;
 constexpr std::chrono::milliseconds kSweepEvery(100);
+constexpr std::chrono::milliseconds kFirstPause(2);
 
 void add(std::atomic<std::uint64_t>& counter, std::int64_t count = 1) {
   counter.fetch_add(static_cast<std::uint64_t>(count), std::memory_order_relaxed);
@@ -67,7 +70,7 @@ boost::asio::awaitable<void> PoolStore::decide(ChargeSet& set) {
   if (told == Told::answered) {
     write_down(set, *work);
     const bool again = !work->refused && co_await settle_with_parent(set, *work);
-    if (again) co_await look_once_more(set, *work);
+    if (again) co_await look_again(set, *work);
   } else {
     add(stats_.ill);
     co_await ask_alone(set, told);
@@ -78,7 +81,7 @@ boost::asio::awaitable<void> PoolStore::decide(ChargeSet& set) {
   watch();
 }
 
-// What the pool has none of. True if it is worth to look there once more.
+// What the pool has none of. True if it is worth to look there again.
 boost::asio::awaitable<bool> PoolStore::settle_with_parent(ChargeSet& set, Work& work) {
   for (std::size_t n = 0; n < set.size; ++n) {
     const PoolAnswer& found = work.answer[n];
@@ -89,21 +92,28 @@ boost::asio::awaitable<bool> PoolStore::settle_with_parent(ChargeSet& set, Work&
   co_return again;
 }
 
-// After a refusal of the parent, which stands unless all that was missing is in the pool by now.
-boost::asio::awaitable<void> PoolStore::look_once_more(ChargeSet& set, Work& work) {
+// After a refusal of the parent, which stands unless all that was missing is in the pool by now, or as soon as
+// whoever fetches is back.
+boost::asio::awaitable<void> PoolStore::look_again(ChargeSet& set, Work& work) {
   work.reports = PoolCall::Reports::no;
-  const Told told = co_await take(set, work);
-  if (told != Told::answered || work.refused) co_return;
-  bool misses = false;
-  for (std::size_t n = 0; n < set.size; ++n) {
-    const PoolAnswer& found = work.answer[n];
-    if (found.order) fetch_for(set.charge[n], *found.order);
-    misses = misses || is_missing(found, set.charge[n]);
-  }
-  if (misses) {
+  boost::asio::steady_timer pause(parts_.region->executor());
+  for (std::chrono::milliseconds wait = kFirstPause; wait <= parts_.parent_timeout; wait *= 2) {
+    const Told told = co_await take(set, work);
+    if (told != Told::answered || work.refused) co_return;
+    bool misses = false;
+    bool coming = false;
+    for (std::size_t n = 0; n < set.size; ++n) {
+      const PoolAnswer& found = work.answer[n];
+      if (found.order) fetch_for(set.charge[n], *found.order);
+      const bool missing = is_missing(found, set.charge[n]);
+      misses = misses || missing;
+      coming = coming || (missing && found.fetching);
+    }
+    if (!misses) co_return write_down(set, work);
     put_back(set, work, Part::all);
-  } else {
-    write_down(set, work);
+    if (!coming) co_return;
+    pause.expires_after(wait);
+    co_await pause.async_wait(boost::asio::use_awaitable);
   }
 }
 
@@ -126,7 +136,7 @@ boost::asio::awaitable<void> PoolStore::ask_alone(ChargeSet& set, Told told) {
   }
 }
 
-// True if it is worth to look into the pool once more: the parent has no more, but has given some away.
+// True if it is worth to look into the pool again: the parent has no more, but has given some away.
 boost::asio::awaitable<bool> PoolStore::ask_for_missing(ChargeSet& set, Work& work) {
   ChainPart& part = work.missing;
   bool fetches = false;

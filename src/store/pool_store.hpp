@@ -9,7 +9,7 @@
 //      pool empty, or low, one is told to fetch: it takes the region's next batch along, in the background if
 //      it was low. The others do not wait for that: their way to the parent is as long as the rest of the
 //      fetcher's, they are judged exactly, and nobody depends on a gateway that may have died. Those who are
-//      refused because the fetcher took the last permits look into the pool once more.
+//      refused because the fetcher took the last permits look into the pool again, once that one is back.
 //   3. If the parent refuses, what was taken of the pool goes back there.
 //
 // A fetcher's order is a ticket, good for one answer: an answer that comes twice, too late, or after another
@@ -119,7 +119,7 @@ class PoolStore final : public limit::CounterStore {
   std::int64_t hold_ms() const;
 
   boost::asio::awaitable<bool> settle_with_parent(limit::ChargeSet& set, Work& work);
-  boost::asio::awaitable<void> look_once_more(limit::ChargeSet& set, Work& work);
+  boost::asio::awaitable<void> look_again(limit::ChargeSet& set, Work& work);
   boost::asio::awaitable<Told> take(limit::ChargeSet& set, Work& work);
   boost::asio::awaitable<Told> take_part(limit::ChargeSet& set, Work& work, Members members);
   bool read(const redis::Reply& reply, limit::ChargeSet& set, Work& work, Members members,

@@ -89,6 +89,16 @@ class PoolScript : public testing::Test {
     const redis::Reply reply = run(call);
     return reply.elements.at(1).integer == 1;
   }
+  // Who has no ticket was refused.
+  void heard(std::int64_t deny_ms) {
+    PoolCall call;
+    call.start("heard", server_);
+    call.add_key(kKey);
+    for (const std::int64_t value :
+         {now_ms_, std::int64_t{0}, std::int64_t{60'000}, std::int64_t{0}, deny_ms, std::int64_t{1}})
+      call.add(value);
+    run(call);
+  }
   PoolAnswer sweep(bool closes = false) {
     PoolCall call;
     call.start("sweep", server_);
@@ -277,6 +287,21 @@ TEST_F(PoolScript, ARefusalIsKnownToAllForASecond) {
   EXPECT_EQ(looks.status, Status::empty);
   EXPECT_TRUE(looks.order);
   EXPECT_EQ(take(1, nullptr, 2).status, Status::denied) << "while one looks, the last word stands";
+}
+
+TEST_F(PoolScript, ARefusalIsNotBelievedWhileOneIsFetching) {
+  const PoolAnswer order = warm_up();
+  const PoolAnswer second = take(1, nullptr, 2);
+  EXPECT_FALSE(second.order);
+  EXPECT_TRUE(second.fetching);
+  heard(5000);
+  EXPECT_EQ(take(1, nullptr, 2).status, Status::empty) << "that may be for what the fetcher took";
+  ASSERT_TRUE(fill({.permits = 2, .remaining = 0, .deny_ms = 5000}, kTicket, order.now_ms));
+  EXPECT_EQ(take(1).status, Status::taken);
+  EXPECT_EQ(take(1).status, Status::taken);
+  const PoolAnswer last = take(1);
+  EXPECT_EQ(last.status, Status::denied);
+  EXPECT_FALSE(last.fetching);
 }
 
 TEST_F(PoolScript, AllLayersOrNone) {

@@ -28,6 +28,7 @@ class PoolFleet {
     std::size_t gateways = 3;  // in each
     std::chrono::milliseconds ttl{2000};
     std::int64_t permits = 200;
+    std::chrono::milliseconds parent_timeout{8};  // real time, which nearly no test waits for
   };
 
   explicit PoolFleet(const Size& size) : size_(size) {
@@ -50,7 +51,8 @@ class PoolFleet {
   ~PoolFleet() {
     for (const auto& gateway : gateways_) gateway->wire.hurry();
     for (const auto& gateway : lost_) gateway->wire.hurry();
-    settle_down();
+    do run_for(std::chrono::milliseconds(1));
+    while (open_ > 0);
     gateways_.clear();
     lost_.clear();
     parent_connection_->close();
@@ -78,7 +80,10 @@ class PoolFleet {
     add_layer(set, policy, key);
     set.charge[0].verdict.within_limit = false;
     LeaseStore& store = gateways_[gateway]->leases;
-    if (!store.decide_now(set)) boost::asio::co_spawn(loop_, store.decide(set), boost::asio::detached);
+    if (!store.decide_now(set)) {
+      ++open_;
+      boost::asio::co_spawn(loop_, store.decide(set), [this](const std::exception_ptr&) { --open_; });
+    }
     settle_down();
     return set;
   }
@@ -100,6 +105,12 @@ class PoolFleet {
       ping(*parent_connection_);
       for (const auto& gateway : gateways_) ping(*gateway->connection);
     }
+  }
+  // Real time: for who waits.
+  void run_for(std::chrono::milliseconds time) {
+    loop_.restart();
+    loop_.run_for(time);
+    settle_down();
   }
   void step_region_clock(std::size_t region, std::int64_t ms) {
     regions_[region]->ahead_ms += ms;
@@ -181,7 +192,7 @@ class PoolFleet {
           pool(own_leases()),
           store({std::make_shared<redis::SingleCaller>(connection),
                  std::chrono::seconds(20),
-                 std::chrono::milliseconds(100),
+                 fleet.size_.parent_timeout,
                  wire,
                  fleet.clock_,
                  fleet.lease_,
@@ -248,6 +259,7 @@ class PoolFleet {
   std::vector<std::unique_ptr<Gateway>> gateways_;
   std::vector<std::unique_ptr<Gateway>> lost_;
   std::deque<limit::ChargeSet> begun_;
+  int open_ = 0;  // of them, those that are not answered yet
 };
 
 }  // namespace weir::store

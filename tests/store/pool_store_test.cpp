@@ -130,6 +130,30 @@ TEST(PoolStore, ARefusalOfTheParentReachesThePeers) {
   EXPECT_EQ(fleet.parent_calls(), before);
 }
 
+// One gateway's fetch takes the last permits, and is long on its way: the parent refuses the others, who wait
+// for it.
+TEST(PoolStore, WhoIsRefusedForTheFetchOfAPeerWaitsForIt) {
+  constexpr int kLimit = 60;
+  constexpr int kTooMany = 3;
+  const Policy narrow = of_all(kLimit);
+  PoolFleet fleet({.gateways = 2, .parent_timeout = std::chrono::seconds(2)});
+  fleet.wire(0).slow = true;
+  std::deque<limit::ChargeSet*> begun;
+  const auto used = [&] { return static_cast<std::size_t>(fleet.used(narrow, kKey)); };
+  do {
+    begun.push_back(&fleet.begin(0, narrow, kKey));  // until one of them is sent to fetch
+    fleet.advance(50);
+  } while (used() == begun.size() && begun.size() < 30);
+  ASSERT_GT(used(), begun.size());
+  while (begun.size() < kLimit + kTooMany) begun.push_back(&fleet.begin(1, narrow, kKey));
+  EXPECT_EQ(used(), kLimit);
+  fleet.wire(0).hurry();
+  fleet.run_for(std::chrono::milliseconds(400));
+  EXPECT_EQ(std::ranges::count_if(begun, [](const auto* set) { return limit::conclude(*set).allowed(); }),
+            kLimit);
+  EXPECT_EQ(used(), kLimit);
+}
+
 TEST(PoolStore, ARegionsStoreThatIsIllLeavesEachToItself) {
   const Policy narrow = of_all(300);
   PoolFleet fleet({});
