@@ -92,8 +92,8 @@ boost::asio::awaitable<bool> PoolStore::settle_with_parent(ChargeSet& set, Work&
   co_return again;
 }
 
-// After a refusal of the parent, which stands unless all that was missing is in the pool by now, or as soon as
-// whoever fetches is back.
+// After a refusal of the parent, which stands unless all that was missing is in the pool by now, or as soon
+// as whoever fetches is back.
 boost::asio::awaitable<void> PoolStore::look_again(ChargeSet& set, Work& work) {
   work.reports = PoolCall::Reports::no;
   boost::asio::steady_timer pause(parts_.region->executor());
