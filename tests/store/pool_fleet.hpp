@@ -53,6 +53,11 @@ class PoolFleet {
     for (const auto& gateway : lost_) gateway->wire.hurry();
     do run_for(std::chrono::milliseconds(1));
     while (open_ > 0);
+    // They live until the loop has run what was under way (sweep_timer.hpp).
+    for (const auto& gateway : gateways_) gateway->close();
+    for (const auto& gateway : lost_) gateway->close();
+    loop_.restart();
+    loop_.poll();
     gateways_.clear();
     lost_.clear();
     parent_connection_->close();
@@ -139,9 +144,7 @@ class PoolFleet {
   // A gateway dies: nothing that it waits for comes back to it. A new one takes its place.
   void kill(std::size_t gateway) {
     gateways_[gateway]->wire.slow = true;
-    gateways_[gateway]->leases.close();
-    gateways_[gateway]->store.close();
-    gateways_[gateway]->connection->close();
+    gateways_[gateway]->close();
     lost_.push_back(std::move(gateways_[gateway]));
     gateways_[gateway] = std::make_unique<Gateway>(*this, region_of(gateway));
     settle_down();
@@ -204,7 +207,7 @@ class PoolFleet {
       const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
       test::await(fleet.loop_, connection->wait_ready(patience));
     }
-    ~Gateway() {
+    void close() {
       leases.close();
       store.close();
       connection->close();
