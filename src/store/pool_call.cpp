@@ -74,7 +74,8 @@ bool PoolAnswers::read(PoolAnswer& answer) {
   const auto value = [fields](std::size_t field) { return fields[field].integer; };
   const auto amount = [](const redis::Reply& field) { return field.integer >= 0; };
   next_ += kFields;
-  if (value(0) < 0 || value(0) > 3 || !std::ranges::all_of(fields.subspan(2), amount)) return whole_ = false;
+  const bool known = value(0) >= 0 && value(0) <= 3 && value(10) <= 2;
+  if (!known || !std::ranges::all_of(fields.subspan(2), amount)) return whole_ = false;
   answer = {.status = static_cast<PoolAnswer::Status>(value(0)),
             .now_ms = now_ms_,
             .remaining = value(1),
@@ -88,7 +89,7 @@ bool PoolAnswers::read(PoolAnswer& answer) {
             .rest = value(9),
             .order = {},
             .fetching = value(10) == 2};
-  if (value(10) != 1) return value(10) <= 2 || (whole_ = false);
+  if (value(10) != 1) return true;
   if (elements_.size() - next_ < kOfOrder) return whole_ = false;
   read_order(answer.order.emplace());
   return true;

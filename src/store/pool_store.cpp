@@ -97,7 +97,7 @@ boost::asio::awaitable<bool> PoolStore::settle_with_parent(ChargeSet& set, Work&
 boost::asio::awaitable<void> PoolStore::look_again(ChargeSet& set, Work& work) {
   work.reports = PoolCall::Reports::no;
   boost::asio::steady_timer pause(parts_.region->executor());
-  for (std::chrono::milliseconds wait = kFirstPause; wait <= parts_.parent_timeout; wait *= 2) {
+  for (std::chrono::milliseconds wait = kFirstPause;; wait *= 2) {
     const Told told = co_await take(set, work);
     if (told != Told::answered || work.refused) co_return;
     bool misses = false;
@@ -111,7 +111,7 @@ boost::asio::awaitable<void> PoolStore::look_again(ChargeSet& set, Work& work) {
     }
     if (!misses) co_return write_down(set, work);
     put_back(set, work, Part::all);
-    if (!coming) co_return;
+    if (!coming || wait > parts_.parent_timeout) co_return;
     pause.expires_after(wait);
     co_await pause.async_wait(boost::asio::use_awaitable);
   }
