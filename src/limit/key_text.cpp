@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limit/key_text.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 
