@@ -2,74 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """weir beside nginx and HAProxy in one run: the same upstream, the same load, CPU of the proxy per request.
 
-Proxy on CPU 0; upstream and load generator (wrk, 64 keep-alive connections) on CPU 1. Rounds are interleaved and
-their order reversed each time; what is printed is the median of the paired ratios of one round and their quartiles,
-since absolute times on a shared machine are worth little. CPU time comes from /proc/PID/task/*/schedstat.
+Proxy on CPU 0; upstream and load generator (64 keep-alive connections) on CPU 1: peer_load with --load, else, and for
+TLS always, wrk and an nginx. Rounds are interleaved and their order reversed each time; what is printed is the median
+of the paired ratios of one round and their quartiles, since absolute times on a shared machine are worth little. CPU
+time comes from /proc/PID/task/*/schedstat; `busy` is the proxy's share of its CPU: far below 100 % it was short of work.
 """
 import argparse
 import pathlib
-import re
 import shutil
 import statistics
 import subprocess
 import tempfile
 import time
 
+import loads
 import nginx_lua
 import proxies
 
-# The requests are put together once: a load generator that is slower than the proxies would let them sleep, and what
-# they pay for waking up would hide what they cost.
-LUA = """
-local requests, n = {}, 0
-init = function()
-  for k = 1, 1000 do
-    requests[k] = wrk.format("GET", "/item/" .. (k % 10), {["X-Caller-Id"] = "c" .. (k % 10), ["X-User-Id"] = "u" .. k,
-      ["Accept"] = "*/*", ["User-Agent"] = "bench/1.0"})
-  end
-end
-request = function()
-  n = n % 1000 + 1
-  return requests[n]
-end
-"""
-
-
-def start_upstream(work, body_bytes):
-    folder = pathlib.Path(work) / "upstream"
-    folder.mkdir(exist_ok=True)
-    pathlib.Path(work).chmod(0o755)  # nginx reads the body as another user
-    (folder / "body").write_text("x" * body_bytes)
-    # A configuration word holds 4 KiB at most; a file costs the upstream more, whose CPU is not counted.
-    answer = f'return 200 "{"x" * body_bytes}";' if body_bytes <= 1024 else f"root {folder}; try_files /body =404;"
-    config = folder / "nginx.conf"
-    config.write_text(f"""
-worker_processes 1; daemon off; pid {folder}/pid; error_log {folder}/error.log; worker_rlimit_nofile 20000;
-events {{ worker_connections 8192; }}
-http {{ access_log off; keepalive_requests 100000000; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p;
-  fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
-  server {{ listen 127.0.0.1:{proxies.UPSTREAM} backlog=4096; location / {{ {answer} }} }} }}
-""")
-    process = subprocess.Popen(proxies.on_cpu(1, ["nginx", "-c", str(config)]))
-    time.sleep(0.3)
-    return process
-
-
-def measure(proxy, script, seconds, connections):
+def measure(proxy, load, seconds, connections):
     """(CPU microseconds per request, requests per second, p99 ms) of one window."""
-    load = subprocess.Popen(
-        proxies.on_cpu(1, ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", script,
-                           f"{proxy.scheme}://127.0.0.1:{proxy.port}"]), stdout=subprocess.PIPE, text=True)
     before = proxy.cpu_ns()
-    text, _ = load.communicate()
+    outcome = load.run(proxy, seconds, connections)
     used = proxy.cpu_ns() - before
-    requests = int(re.search(r"(\d+) requests in", text)[1])
-    failed = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
-    if failed and not proxy.refuses:
-        raise RuntimeError(f"{proxy.name} answered {failed[1]} of {requests} requests with an error")
-    number, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()
-    p99 = float(number) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
-    return used / 1000 / max(1, requests), requests / seconds, p99
+    wrong = outcome.requests - outcome.refused if proxy.refuses else outcome.refused
+    if wrong > outcome.requests / 100:
+        raise RuntimeError(f"{proxy.name} answered {wrong} of {outcome.requests} requests otherwise than it should")
+    return used / 1000 / max(1, outcome.requests), outcome.requests / outcome.seconds, outcome.p99_ms
 
 
 class Redis:
@@ -94,14 +52,14 @@ def ratio_text(mine, other):
     return f"{statistics.median(ratios):.2f}x [{ratios[len(ratios) // 4]:.2f}-{ratios[3 * len(ratios) // 4]:.2f}]"
 
 
-def measure_with_store(contestants, script, rounds, seconds, connections, store):
+def measure_with_store(contestants, load, rounds, seconds, connections, store):
     """Gateway and Redis CPU of each; ratios are against the last contestant."""
     print("\nredis: four layers, one store for all")
     results = {proxy.name: [] for proxy in contestants}
     for number in range(rounds):
         for proxy in contestants if number % 2 == 0 else reversed(contestants):
             before = store.cpu_ns()
-            micros, rate, p99 = measure(proxy, script, seconds, connections)
+            micros, rate, p99 = measure(proxy, load, seconds, connections)
             used = (store.cpu_ns() - before) / 1000 / max(1.0, rate * seconds)
             results[proxy.name].append((micros, used, rate, p99))
     peer = contestants[-1].name
@@ -114,12 +72,12 @@ def measure_with_store(contestants, script, rounds, seconds, connections, store)
               f"{rate:7.0f} requests/s, p99 {p99:6.2f} ms{versus}")
 
 
-def compare(title, contestants, script, rounds, seconds, connections):
+def compare(title, contestants, load, rounds, seconds, connections):
     print(f"\n{title}")
     results = {proxy.name: [] for proxy in contestants}
     for number in range(rounds):
         for proxy in contestants if number % 2 == 0 else reversed(contestants):
-            results[proxy.name].append(measure(proxy, script, seconds, connections))
+            results[proxy.name].append(measure(proxy, load, seconds, connections))
     first = contestants[0].name
     for proxy in contestants:
         rows = results[proxy.name]
@@ -127,7 +85,8 @@ def compare(title, contestants, script, rounds, seconds, connections):
         low, mid, high = ratios[len(ratios) // 4], statistics.median(ratios), ratios[3 * len(ratios) // 4]
         micros, rate, p99 = (statistics.median(row[k] for row in rows) for k in range(3))
         versus = "" if proxy.name == first else f"  {first} = {mid:.2f}x [{low:.2f}-{high:.2f}]"
-        print(f"  {proxy.name:16} {micros:7.2f} us/request {rate:9.0f} requests/s  p99 {p99:6.2f} ms{versus}")
+        print(f"  {proxy.name:16} {micros:7.2f} us/request {rate:9.0f} requests/s  busy {micros * rate / 1e6:4.0%}  "
+              f"p99 {p99:6.2f} ms{versus}")
 
 
 def scenario(name, work, binary):
@@ -162,6 +121,7 @@ def scenario(name, work, binary):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--weir", required=True)
+    parser.add_argument("--load", help="BUILD/bench/peers/peer_load")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--connections", type=int, default=64)
@@ -169,28 +129,26 @@ def main():
     args = parser.parse_args()
     for name in args.scenarios:
         work = tempfile.mkdtemp(prefix="weir-bench-")
-        script = pathlib.Path(work) / "load.lua"
-        script.write_text(LUA)
-        upstream = start_upstream(work, 16384 if name == "body16k" else 120)
+        body_bytes = 16384 if name == "body16k" else 120
+        load = (loads.PeerLoad(args.load, body_bytes) if args.load and name != "tls" else loads.Wrk(work, body_bytes))
         store = Redis(work) if name == "redis" else None
         contestants = scenario(name, work, str(pathlib.Path(args.weir).resolve()))
         started = []
         try:
-            for proxy in contestants:
-                proxy.start(0)
-                started.append(proxy)
-            measured = (str(script), args.rounds, args.seconds, args.connections)
-            if store is None:
-                compare(name, contestants, *measured)
-            else:
-                measure_with_store(contestants, *measured, store)
+            with load:
+                for proxy in contestants:
+                    proxy.start(0)
+                    started.append(proxy)
+                measured = (load, args.rounds, args.seconds, args.connections)
+                if store is None:
+                    compare(name, contestants, *measured)
+                else:
+                    measure_with_store(contestants, *measured, store)
         finally:
             for proxy in started:
                 proxy.stop()
             if store is not None:
                 store.stop()
-            upstream.terminate()
-            upstream.wait(10)
         shutil.rmtree(work, ignore_errors=True)
 
 

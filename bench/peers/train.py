@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 
 import compare
+import loads
 import proxies
 
 SCENARIOS = ("plain", "full", "refused", "body16k", "tls", "redis")
@@ -27,10 +28,10 @@ end
 def train(name, binary, seconds):
     work = pathlib.Path(tempfile.mkdtemp(prefix="weir-train-"))
     scripts = []
-    for number, text in enumerate((compare.LUA, UPLOADS)):
+    for number, text in enumerate((loads.LUA, UPLOADS)):
         scripts.append(work / f"load{number}.lua")
         scripts[-1].write_text(text)
-    upstream = compare.start_upstream(work, 16384 if name == "body16k" else 120)
+    upstream = loads.start_upstream(work, 16384 if name == "body16k" else 120)
     store = compare.Redis(work) if name == "redis" else None
     try:
         for gateway in compare.scenario(name, str(work), binary):

@@ -5,10 +5,7 @@
 //   usage: step_load PORT RATE SECONDS CONNECTIONS HEADER...
 // Prints one JSON object: how long it took until the last answer, which is longer than asked for where the
 // machine could not keep up; and by status, how many and at which percentiles of response time.
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,11 +17,13 @@
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "wire.hpp"
 
 namespace {
 
+namespace bench = weir::bench;
 using Clock = std::chrono::steady_clock;
 using Instant = Clock::time_point;
 
@@ -41,17 +40,6 @@ struct Step {
   std::size_t connections = 0;
   std::string request;
 };
-
-// The status of a whole answer at the front of `data`, 0 while it is incomplete.
-int whole_answer(std::string_view data) {
-  constexpr std::string_view kLength = "\r\nContent-Length: ";
-  const std::size_t end = data.find("\r\n\r\n");
-  if (end == std::string_view::npos || data.size() < 12) return 0;
-  const std::size_t at = data.substr(0, end).find(kLength);
-  if (at == std::string_view::npos) throw std::runtime_error("an answer without Content-Length");
-  const std::size_t length = std::strtoul(data.data() + at + kLength.size(), nullptr, 10);
-  return data.size() < end + 4 + length ? 0 : std::atoi(data.data() + 9);
-}
 
 class Load {
  public:
@@ -95,15 +83,7 @@ class Load {
 
  private:
   void open(Link& link) {
-    link.socket = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(step_.port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (connect(link.socket, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0)
-      throw std::runtime_error("no connection to port " + std::to_string(step_.port));
-    const int on = 1;
-    setsockopt(link.socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    link.socket = bench::connected_to(step_.port);
     epoll_event event{EPOLLIN, {.ptr = &link}};
     epoll_ctl(epoll_, EPOLL_CTL_ADD, link.socket, &event);
     idle_.push_back(&link);
@@ -132,9 +112,9 @@ class Load {
     const ssize_t got = recv(link.socket, block, sizeof block, 0);
     if (got <= 0) throw std::runtime_error("a connection was closed");
     link.answer.append(block, static_cast<std::size_t>(got));
-    const int status = whole_answer(link.answer);
-    if (status == 0) return;
-    times_[status].push_back(
+    const auto found = bench::answer_at(link.answer);
+    if (!found || link.answer.size() < found->size) return;
+    times_[found->status].push_back(
         std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - link.due).count());
     link.answer.clear();
     idle_.push_back(&link);
