@@ -52,11 +52,9 @@ void append_layers(std::string& out, const ChargeSet& set, const Decision& decis
   out += ']';
 }
 
+// Nothing in a request's id needs an escape (identity::is_valid_request_id).
 void append_instance(std::string& out, std::string_view request_id) {
-  if (request_id.empty()) return;
-  out += ",\"instance\":\"/requests/";
-  append_json_escaped(out, request_id);
-  out += '"';
+  if (!request_id.empty()) append(out, ",\"instance\":\"/requests/", request_id, "\"");
 }
 
 void append_template(std::string& out, const ChargeSet& set, const Decision& decision,

@@ -4,6 +4,7 @@
 #include "pipeline/gateway_handler.hpp"
 #include "pipeline/rate_limit_fields.hpp"
 #include "pipeline/refusal.hpp"
+#include "weir/base/append.hpp"
 
 namespace weir::pipeline {
 namespace {
@@ -24,9 +25,7 @@ std::string_view title_of(int status) {
 }
 
 void append_request_id_field(RequestContext& context) {
-  context.response_fields += "X-Request-Id: ";
-  context.response_fields += context.request_id;
-  context.response_fields += "\r\n";
+  append(context.response_fields, "X-Request-Id: ", context.request_id, "\r\n");
 }
 
 // A gRPC client reads its status from fields, not from the HTTP status: a refusal is a response of trailers
@@ -70,9 +69,7 @@ http::LocalReply GatewayHandler::preflight_reply(const http::Exchange& exchange,
 http::LocalReply GatewayHandler::identity_reply(const http::Exchange& exchange, RequestContext& context) {
   const auto& found = context.extraction;
   if (!found.challenge.empty()) {
-    context.response_fields += "WWW-Authenticate: ";
-    context.response_fields += found.challenge;
-    context.response_fields += "\r\n";
+    append(context.response_fields, "WWW-Authenticate: ", found.challenge, "\r\n");
   }
   return problem(exchange, context, found.refusal_status, found.refusal_reason);
 }
@@ -91,9 +88,8 @@ http::LocalReply GatewayHandler::refusal_reply(const http::Exchange& exchange, R
   append_request_id_field(context);
   http::LocalReply reply;
   if (is_grpc(exchange.request())) {
-    context.response_fields += "grpc-status: ";
-    context.response_fields += grpc_status(context.decision.outcome);
-    context.response_fields += "\r\ngrpc-message: quota exceeded\r\n";
+    append(context.response_fields, "grpc-status: ", grpc_status(context.decision.outcome),
+           "\r\ngrpc-message: quota exceeded\r\n");
     reply.status = 200;
     reply.content_type = "application/grpc";
     reply.field_lines = context.response_fields;

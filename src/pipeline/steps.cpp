@@ -8,6 +8,7 @@
 #include "pipeline/cost.hpp"
 #include "pipeline/gateway_handler.hpp"
 #include "pipeline/rate_limit_fields.hpp"
+#include "weir/base/append.hpp"
 
 namespace weir::pipeline {
 namespace {
@@ -82,15 +83,11 @@ void GatewayHandler::plan_forward(const http::Exchange& exchange, RequestContext
   const http::RequestHead& head = exchange.request();
   identity::append_forwarded_fields(context.request_fields, head, exchange.peer_address(), exchange.secure(),
                                     context.extraction.peer_trusted);
-  context.request_fields += "X-Request-Id: ";
-  context.request_fields += context.request_id;
-  context.request_fields += "\r\n";
+  append(context.request_fields, "X-Request-Id: ", context.request_id, "\r\n");
   append_rate_limit_fields(context.response_fields, context.charges, context.decision, runtime.answers,
                            context.wall_ms);
   append_cors_fields(context.response_fields, head, runtime.answers.cors);
-  context.response_fields += "X-Request-Id: ";
-  context.response_fields += context.request_id;
-  context.response_fields += "\r\n";
+  append(context.response_fields, "X-Request-Id: ", context.request_id, "\r\n");
 
   upstream::ForwardPlan& plan = context.plan;
   plan.request_target = head.target;

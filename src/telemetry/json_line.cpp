@@ -18,7 +18,6 @@ namespace weir::telemetry {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
-constexpr std::size_t kDigits = 20;  // of a 64-bit number, with its sign
 constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
 
 // Octets that stand for themselves.
@@ -203,16 +202,16 @@ JsonLine& JsonLine::text(const Name& name, std::string_view value) {
 }
 
 JsonLine& JsonLine::number(const Name& name, std::int64_t value) {
-  char* const to = begin(name, kDigits);
-  written(std::to_chars(to, to + kDigits, value).ptr);
+  char* const to = begin(name, kMostDigits);
+  written(std::to_chars(to, to + kMostDigits, value).ptr);
   return *this;
 }
 
 JsonLine& JsonLine::milliseconds(const Name& name, std::int64_t microseconds) {
   const std::int64_t value = std::max<std::int64_t>(microseconds, 0);
   const auto rest = static_cast<int>(value % 1000);
-  char* to = begin(name, kDigits + 4);
-  to = std::to_chars(to, to + kDigits, value / 1000).ptr;
+  char* to = begin(name, kMostDigits + 4);
+  to = std::to_chars(to, to + kMostDigits, value / 1000).ptr;
   *to++ = '.';
   *to++ = static_cast<char>('0' + rest / 100);
   *to++ = static_cast<char>('0' + rest / 10 % 10);
