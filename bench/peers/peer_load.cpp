@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load for a proxy, and the upstream behind it, in one thread. Closed loop: each connection asks again as soon as
-// it was answered. Both ends are one process and do nothing but move octets, so that a proxy is never short of work:
-// where it has to wait for slower ends it sleeps and wakes, and what that costs hides what the proxy costs.
+// Load for a proxy, and the upstream behind it, in one thread. Closed loop: each connection asks again as
+// soon as it was answered. Both ends are one process and do nothing but move octets, so that a proxy is never
+// short of work: where it has to wait for slower ends it sleeps and wakes, and what that costs hides what the
+// proxy costs.
 //   usage: peer_load UPSTREAM_PORT BODY_OCTETS
-// Reads a line `PORT CONNECTIONS SECONDS` from standard input, loads that port, and prints one line of JSON: requests
-// that were answered, how many of them not by a 2xx, and response times. The upstream answers until the input ends.
+// Reads a line `PORT CONNECTIONS SECONDS` from standard input, loads that port, and prints one line of JSON:
+// requests that were answered, how many of them not by a 2xx, and response times. The upstream answers until
+// the input ends.
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -29,11 +31,11 @@ enum class Role { commands, listener, upstream, client };
 struct Link {
   Role role;
   int socket = -1;
-  std::string received;      // a message of which more is to come
-  std::size_t missing = 0;   // client: octets of a body that are to come and are not kept
-  std::size_t unsent = 0;    // upstream: of the answer
-  int status = 0;            // client: of the answer whose body is missing
-  Clock::time_point asked;   // client
+  std::string received;     // a message of which more is to come
+  std::size_t missing = 0;  // client: octets of a body that are to come and are not kept
+  std::size_t unsent = 0;   // upstream: of the answer
+  int status = 0;           // client: of the answer whose body is missing
+  Clock::time_point asked;  // client
 };
 
 std::vector<std::string> requests_of_all_users() {
@@ -48,8 +50,10 @@ std::vector<std::string> requests_of_all_users() {
 }
 
 std::string answer_of(std::size_t body) {
-  return "HTTP/1.1 200 OK\r\nServer: peer_load\r\nDate: Tue, 01 Dec 2026 00:00:00 GMT\r\nContent-Type: text/plain\r\n"
-         "Content-Length: " + std::to_string(body) + "\r\nConnection: keep-alive\r\n\r\n" + std::string(body, 'x');
+  return "HTTP/1.1 200 OK\r\nServer: peer_load\r\nDate: Tue, 01 Dec 2026 00:00:00 GMT\r\nContent-Type: "
+         "text/plain\r\n"
+         "Content-Length: " +
+         std::to_string(body) + "\r\nConnection: keep-alive\r\n\r\n" + std::string(body, 'x');
 }
 
 class PeerLoad {
@@ -60,7 +64,8 @@ class PeerLoad {
     const int on = 1;
     setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     const sockaddr_in at = bench::loopback(upstream_port);
-    if (bind(listening, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 || listen(listening, 4096) != 0)
+    if (bind(listening, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 ||
+        listen(listening, 4096) != 0)
       throw std::runtime_error("port " + std::to_string(upstream_port) + " is taken");
     watch(*links_.emplace(links_.end(), Role::listener, listening), EPOLL_CTL_ADD, EPOLLIN);
     watch(*links_.emplace(links_.end(), Role::commands, STDIN_FILENO), EPOLL_CTL_ADD, EPOLLIN);
@@ -82,10 +87,18 @@ class PeerLoad {
     for (int n = 0; n < count; ++n) {
       Link& link = *static_cast<Link*>(events[n].data.ptr);
       switch (link.role) {
-        case Role::commands: obey(); break;
-        case Role::listener: accept_all(link); break;
-        case Role::upstream: answer(link, events[n].events); break;
-        case Role::client: take_answer(link); break;
+        case Role::commands:
+          obey();
+          break;
+        case Role::listener:
+          accept_all(link);
+          break;
+        case Role::upstream:
+          answer(link, events[n].events);
+          break;
+        case Role::client:
+          take_answer(link);
+          break;
       }
     }
   }
@@ -98,7 +111,8 @@ class PeerLoad {
     unsigned port = 0;
     unsigned connections = 0;
     double seconds = 0;
-    if (!(words >> port >> connections >> seconds)) throw std::runtime_error("not a line of PORT CONNECTIONS SECONDS");
+    if (!(words >> port >> connections >> seconds))
+      throw std::runtime_error("not a line of PORT CONNECTIONS SECONDS");
     load(static_cast<std::uint16_t>(port), connections, seconds);
   }
 
@@ -124,9 +138,12 @@ class PeerLoad {
 
   void print(double seconds) {
     std::sort(micros_.begin(), micros_.end());
-    const auto at = [this](double share) { return micros_[static_cast<std::size_t>(share * (micros_.size() - 1))]; };
-    std::cout << "{\"seconds\": " << seconds << ", \"requests\": " << micros_.size() << ", \"refused\": " << refused_
-              << ", \"p50_us\": " << at(0.5) << ", \"p99_us\": " << at(0.99) << "}" << std::endl;
+    const auto at = [this](double share) {
+      return micros_[static_cast<std::size_t>(share * (micros_.size() - 1))];
+    };
+    std::cout << "{\"seconds\": " << seconds << ", \"requests\": " << micros_.size()
+              << ", \"refused\": " << refused_ << ", \"p50_us\": " << at(0.5) << ", \"p99_us\": " << at(0.99)
+              << "}" << std::endl;
   }
 
   void ask(Link& link, Clock::time_point now) {
@@ -134,7 +151,8 @@ class PeerLoad {
     next_ = (next_ + 1) % requests_.size();
     link.asked = now;
     ++under_way_;
-    if (send(link.socket, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
+    if (send(link.socket, request.data(), request.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(request.size()))
       throw std::runtime_error("a request could not be sent");
   }
 
