@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--weir", required=True)
     parser.add_argument("--load", help="BUILD/bench/peers/peer_load")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--seconds", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("scenarios", nargs="*", default=["plain", "full", "refused", "body16k", "tls", "limiter", "redis"])
     args = parser.parse_args()
