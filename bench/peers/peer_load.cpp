@@ -14,7 +14,9 @@
 #include <chrono>
 #include <deque>
 #include <iostream>
+#include <optional>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "wire.hpp"
@@ -36,6 +38,12 @@ struct Link {
   std::size_t unsent = 0;   // upstream: of the answer
   int status = 0;           // client: of the answer whose body is missing
   Clock::time_point asked;  // client
+};
+
+struct Window {
+  std::uint16_t port = 0;
+  unsigned connections = 0;
+  double seconds = 0;
 };
 
 std::vector<std::string> requests_of_all_users() {
@@ -72,7 +80,10 @@ class PeerLoad {
   }
 
   void serve() {
-    while (!done_) turn();
+    while (!done_) {
+      turn();
+      if (wanted_) load(*std::exchange(wanted_, std::nullopt));
+    }
   }
 
  private:
@@ -91,7 +102,7 @@ class PeerLoad {
           obey();
           break;
         case Role::listener:
-          accept_all(link);
+          accept_one(link);
           break;
         case Role::upstream:
           answer(link, events[n].events);
@@ -108,22 +119,20 @@ class PeerLoad {
     const ssize_t got = read(STDIN_FILENO, block, sizeof block);
     if (got <= 0) return void(done_ = true);
     std::istringstream words(std::string(block, static_cast<std::size_t>(got)));
-    unsigned port = 0;
-    unsigned connections = 0;
-    double seconds = 0;
-    if (!(words >> port >> connections >> seconds))
+    Window window;
+    if (!(words >> window.port >> window.connections >> window.seconds))
       throw std::runtime_error("not a line of PORT CONNECTIONS SECONDS");
-    load(static_cast<std::uint16_t>(port), connections, seconds);
+    wanted_ = window;
   }
 
-  void load(std::uint16_t port, unsigned connections, double seconds) {
+  void load(const Window& window) {
     micros_.clear();
     refused_ = 0;
     std::deque<Link> clients;
     const auto began = Clock::now();
-    end_ = began + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-    for (unsigned n = 0; n < connections; ++n) {
-      Link& link = clients.emplace_back(Role::client, bench::connected_to(port));
+    end_ = began + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(window.seconds));
+    for (unsigned n = 0; n < window.connections; ++n) {
+      Link& link = clients.emplace_back(Role::client, bench::connected_to(window.port));
       watch(link, EPOLL_CTL_ADD, EPOLLIN);
       ask(link, Clock::now());
     }
@@ -179,7 +188,7 @@ class PeerLoad {
     if (now < end_) ask(link, now);
   }
 
-  void accept_all(const Link& listener) {
+  void accept_one(const Link& listener) {
     const int made = accept4(listener.socket, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (made < 0) return;
     bench::send_at_once(made);
@@ -219,6 +228,7 @@ class PeerLoad {
   std::size_t refused_ = 0;
   std::size_t under_way_ = 0;
   Clock::time_point end_;
+  std::optional<Window> wanted_;
   bool done_ = false;
   char block_[65536];
 };
