@@ -19,6 +19,8 @@ struct TlsPeer;
 
 namespace weir::identity {
 
+struct ExtractionTables;
+
 // Memory for derived strings of one request (normal path, address keys). Reused; never shrinks.
 class Scratch {
  public:
@@ -82,8 +84,7 @@ class Extractor {
   std::size_t dimensions() const noexcept;
 
  private:
-  struct Compiled;
-  std::unique_ptr<Compiled> compiled_;
+  std::unique_ptr<const ExtractionTables> tables_;
 };
 
 }  // namespace weir::identity
