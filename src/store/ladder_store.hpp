@@ -103,6 +103,9 @@ class LadderStore final : public limit::CounterStore {
     redis::TimePoint failed;   // when a call there failed last
   };
 
+  static void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) noexcept {
+    counter.fetch_add(more, std::memory_order_relaxed);
+  }
   bool sharded() const noexcept { return parts_.caller != nullptr && parts_.caller->sharded(); }
   redis::Slot slot_of(const limit::ChargeSet& set) const;
   Lane& lane_of(const limit::ChargeSet& set);
@@ -113,6 +116,7 @@ class LadderStore final : public limit::CounterStore {
   void note_uses(const limit::ChargeSet& set);
   void refresh_health();
 
+  void send_probe(const limit::Charge& charge);
   static boost::asio::awaitable<void> probe(std::weak_ptr<LadderStore*> alive,
                                             std::unique_ptr<OneLayer> layer);
   void hand_in_soon(std::int64_t now_ms);
