@@ -51,6 +51,7 @@ class Gateway {
   std::shared_ptr<QuotaFeed> feed() const;
   void publish(const config::LoadResult& loaded);
   void note_generation();
+  void apply_log_options(const pipeline::Runtime& runtime);
   void begin_drain();
   void wait_for_drain();
   void stop_all();
