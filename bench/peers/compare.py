@@ -107,6 +107,12 @@ def scenario(name, work, binary):
         return [proxies.refusing(proxy) for proxy in (
             proxies.weir("weir", port, work, binary, proxies.REFUSING), proxies.nginx_refused("nginx", port + 1, work),
             proxies.haproxy_refused("haproxy", port + 2, work))]
+    if name == "refused_alike":  # an answer as short as the peers': Retry-After and X-Request-Id beside a line of text
+        more = ('answers: {ietf: false, legacy: "off", body: {content_type: text/plain, '
+                'template: "Too many requests in a given amount of time.\\n"}}')
+        return [proxies.refusing(proxy) for proxy in (
+            proxies.weir("weir", port, work, binary, proxies.REFUSING, more=more),
+            proxies.nginx_refused("nginx", port + 1, work), proxies.haproxy_refused("haproxy", port + 2, work))]
     if name == "redis":
         def weir(at, counting):
             store = f'{{kind: redis, url: "redis://127.0.0.1:{proxies.REDIS}", timeout: 200ms, counting: {counting}}}'
