@@ -19,6 +19,7 @@ import loads
 import nginx_lua
 import proxies
 
+
 def measure(proxy, load, seconds, connections):
     """(CPU microseconds per request, requests per second, p99 ms) of one window."""
     before = proxy.cpu_ns()

@@ -71,6 +71,7 @@ class Wrk:
         return self
 
     def run(self, proxy, seconds, connections):
+        seconds = max(1, round(seconds))  # wrk knows whole ones only
         text = subprocess.run(
             proxies.on_cpu(1, ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(self.script),
                                f"{proxy.scheme}://127.0.0.1:{proxy.port}"]), stdout=subprocess.PIPE, text=True).stdout

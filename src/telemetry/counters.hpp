@@ -36,8 +36,8 @@ class Histogram {
   // The owning thread only.
   void observe(std::int64_t value) noexcept {
     value = std::max<std::int64_t>(value, 0);
-    if (value <= above_ || value > up_to_) find_bucket(value);
-    counts_[bucket_].add();
+    const auto at = std::lower_bound(bounds_.begin(), bounds_.end(), value);
+    counts_[static_cast<std::size_t>(at - bounds_.begin())].add();
     sum_.add(static_cast<std::uint64_t>(value));
   }
 
@@ -46,20 +46,9 @@ class Histogram {
   std::uint64_t sum() const noexcept { return sum_.value(); }
 
  private:
-  void find_bucket(std::int64_t value) noexcept {
-    const auto at = std::lower_bound(bounds_.begin(), bounds_.end(), value);
-    bucket_ = static_cast<std::size_t>(at - bounds_.begin());
-    above_ = at == bounds_.begin() ? -1 : *(at - 1);
-    up_to_ = at == bounds_.end() ? INT64_MAX : *at;
-  }
-
   std::span<const std::int64_t> bounds_;
   std::array<Counter, kMaxBuckets> counts_;
   Counter sum_;
-  // The bucket of the last value: most often the next one's too.
-  std::size_t bucket_ = 0;
-  std::int64_t above_ = 0;
-  std::int64_t up_to_ = 0;
 };
 
 }  // namespace weir::telemetry
