@@ -22,7 +22,7 @@ std::vector<std::uint64_t> counts_of(const Histogram& histogram) {
   return counts;
 }
 
-// Each value after each other one: what is remembered of the last must not decide about the next.
+// Each value after each other one.
 TEST(Histogram, CountsInTheSameBucketWhateverCameBefore) {
   std::vector<std::int64_t> values{-7, 0, INT64_MAX};
   for (const std::int64_t bound : kQuickBounds) values.insert(values.end(), {bound - 1, bound, bound + 1});
